@@ -1,0 +1,1 @@
+"""What is measured: one module a model, imported only inside a stack's environment."""

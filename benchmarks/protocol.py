@@ -1,0 +1,205 @@
+"""How every cell is measured: build, first step, warm-up, then samples of the time of one step.
+
+A sample is the *marginal* time of a step, the arithmetic of the published study: the loop is run for `short`
+steps and for `short + steps`, and the difference is divided by `steps`. What one call of `fit`, `predict`,
+`Trainer.train` or the pipeline costs whatever its length (callbacks, iterators, text encoding, decoding)
+cancels out, and the device has finished at every reading of the clock.
+"""
+
+import atexit
+import dataclasses
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+
+SIZES = json.loads((pathlib.Path(__file__).parent / "sizes.json").read_text())
+SEED = 0
+WARM_UP_CALLS = 2  # calls of the long loop before the first sample
+
+
+@dataclasses.dataclass
+class Workload:
+    """One task built on one stack.
+
+    Attributes:
+        run: makes n steps through the framework's own loop; returns when the device has finished.
+        parameters: number of parameters of the model, shared ones counted once.
+        trainable: number of parameters that a fit step updates.
+        facts: what was really run (optimizer, loop, dtype), for the reader and the tests.
+        after_first: called after the first step; raises if the cell is not what its column says.
+        new_tokens: number of tokens that the last generate call added, where there is one.
+    """
+
+    run: Callable[[int], None]
+    parameters: int
+    trainable: int
+    facts: dict[str, object]
+    after_first: Callable[[], None] = lambda: None
+    new_tokens: Callable[[], int] | None = None
+
+
+class Rows:
+    """A map-style data set: `length` copies of one example, so that no step waits for data."""
+
+    def __init__(self, row, length):
+        self.row = row
+        self.length = length
+
+    def __len__(self):
+        return self.length
+
+    def __getitem__(self, index):
+        return self.row
+
+
+class StepClock:
+    """asv's timer: reads the time of one step, in seconds, of everything timed so far."""
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def __call__(self):
+        return self.seconds
+
+    def time(self, run, steps, short=1):
+        """Advance by the marginal time of one step of `run`, in seconds.
+
+        Raises RuntimeError when the longer loop was not the slower one: no step time can be told from that.
+        """
+        begin = time.perf_counter()
+        run(short)
+        middle = time.perf_counter()
+        run(short + steps)
+        seconds = (time.perf_counter() - middle) - (middle - begin)
+        if seconds <= 0:
+            raise RuntimeError(f"{short + steps} steps were not slower than {short}: the machine is too noisy")
+        self.seconds += seconds / steps
+
+
+class Cell:
+    """Base of the asv classes: a task of one model at a scale.
+
+    A subclass names its `model` and `task` (keys of sizes.json), builds a Workload in `native` and in `keras`, and
+    has a `time_step`. asv would take a base class with a `time_step` for a benchmark, so this one has none.
+    asv calls `setup` before every sample; the workload is built in the first call of a process and kept.
+    """
+
+    model: str
+    task: str
+    params: list = [list(SIZES["scales"])]
+    param_names = ["scale"]
+    timeout = 1800
+    number = 1
+    repeat = 10
+    rounds = 1
+    warmup_time = 0
+    version = "1"
+    workload: Workload | None = None
+
+    def setup(self, scale, batch=None):
+        if self.workload is None:
+            self.prepare(scale, batch)
+
+    def prepare(self, scale, batch=None):
+        """Build the workload, take the first step and warm up; print what each took, and what was built, in one line."""
+        size = {**SIZES["models"][self.model][scale], **SIZES["models"][self.model][scale][self.task]}
+        if batch is not None:
+            size["batch"] = batch
+        self.loop = {"steps": size["steps"], "short": size.get("short", 1)}
+        self.timer = StepClock()
+        refuse_without_accelerator(scale)
+        family, _, backend = os.environ["STEPLINE_STACK"].partition("-")
+        isolate(backend, SIZES["scales"][scale]["threads"])
+        started = time.perf_counter()
+        if family == "native":
+            workload = self.native(size, os.environ.get("STEPLINE_MODE", "eager"))
+        else:
+            workload = self.keras(size, family)
+        built = time.perf_counter()
+        workload.run(self.loop["short"])
+        stepped = time.perf_counter()
+        workload.after_first()
+        for _ in range(WARM_UP_CALLS):
+            workload.run(self.loop["short"] + self.loop["steps"])
+        warm = time.perf_counter()
+        self.cold = {"build_s": built - started, "first_step_s": stepped - built, "warm_up_s": warm - stepped}
+        self.workload = workload
+        report = {"cold": self.cold, "parameters": workload.parameters, "trainable": workload.trainable}
+        print(f"stepline: {json.dumps({**report, 'facts': workload.facts})}", flush=True)
+
+    def sample(self):
+        """Take one sample; every class calls this in its `time_step`."""
+        self.timer.time(self.workload.run, **self.loop)
+
+    def native(self, size, mode):
+        """Build on native PyTorch; `mode` is eager or compiled."""
+        raise NotImplementedError(f"{self.model} {self.task} is not written for native PyTorch")
+
+    def keras(self, size, family):
+        """Build on Keras; `family` is keras2 or keras3."""
+        raise NotImplementedError(f"{self.model} {self.task} is not written for Keras")
+
+
+def refuse_without_accelerator(scale):
+    """Raise NotImplementedError (asv's n/a) where the scale needs an accelerator that is not there."""
+    needed = SIZES["scales"][scale]["accelerator_gb"]
+    found = accelerator_gb() if needed else 0
+    if found < needed:
+        raise NotImplementedError(
+            f"the {scale} scale needs an accelerator with {needed} GB of memory; this machine has {found:.0f} GB"
+        )
+
+
+def accelerator_gb():
+    """Memory of the first NVIDIA accelerator in GB, 0 without one; asked of the driver, before any framework."""
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return 0.0
+    ask = [tool, "--query-gpu=memory.total", "--format=csv,noheader,nounits", "--id=0"]
+    said = subprocess.run(ask, capture_output=True, text=True, timeout=60, check=False)
+    return int(said.stdout) / 1000 if said.returncode == 0 else 0.0
+
+
+def isolate(backend, threads):
+    """State the conditions of this process before a framework is imported.
+
+    Seeds, thread counts (None leaves the frameworks' own choice), offline switches, no telemetry, and a folder
+    for caches that ends with the process, so that neither a user's settings nor an earlier run has a say.
+    """
+    scratch = tempfile.mkdtemp(prefix="stepline-")
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    settings = {
+        "KERAS_BACKEND": backend,
+        "KERAS_HOME": f"{scratch}/keras",
+        "HF_HOME": f"{scratch}/huggingface",
+        "TORCHINDUCTOR_CACHE_DIR": f"{scratch}/inductor",
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "DO_NOT_TRACK": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        "TF_FORCE_GPU_ALLOW_GROWTH": "true",
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+    }
+    if threads is not None:
+        for name in ("OMP", "MKL", "OPENBLAS", "TF_NUM_INTRAOP", "TF_NUM_INTEROP"):
+            settings[f"{name}_NUM_THREADS" if "TF" not in name else f"{name}_THREADS"] = str(threads)
+        settings["NPROC"] = str(threads)  # XLA's CPU client sizes its pool by it
+        if threads == 1:
+            flags = os.environ.get("XLA_FLAGS", "")
+            settings["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+    os.environ.update(settings)
+    random.seed(SEED)
+    if backend == "torch":
+        import torch
+
+        torch.manual_seed(SEED)
+        if threads is not None:
+            torch.set_num_threads(threads)

@@ -1,0 +1,1 @@
+"""Where and when: stacks, locks, the asv plugin and the command line. Imported only by the controller."""

@@ -1,0 +1,61 @@
+"""Make an environment equal to a lock. asv's install_command runs this with the environment's own Python.
+
+Standard library only. What asv needs beside the lock is kept, at its pinned version.
+"""
+
+import importlib.metadata
+import os
+import pathlib
+import sys
+import tempfile
+
+from . import uv
+from .errors import UserError
+from .lock import normal, parse, read
+from .stacks import harness
+
+
+def wanted(lock: pathlib.Path) -> dict[str, str]:
+    """The lock, and what asv needs where the lock does not name it: package to version."""
+    return {**parse("\n".join(harness()), "stacks.toml"), **read(lock)}
+
+
+def sync(pins: dict[str, str]) -> None:
+    """Install exactly `pins` into this interpreter's environment; only what differs is touched.
+
+    Raises UserError when uv cannot.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        requirements = pathlib.Path(folder) / "lock.txt"
+        requirements.write_text("".join(f"{name}=={version}\n" for name, version in pins.items()))
+        command = ["pip", "sync", "--quiet", "--python", sys.executable, str(requirements)]
+        said = uv.run([*command, *uv.arguments(uv.pip_settings())])
+    if said.returncode:
+        raise UserError(f"the environment could not be installed: {uv.explain(said.stderr)}")
+
+
+def differences(pins: dict[str, str]) -> list[str]:
+    """What is installed here and is not what the pins say, one phrase each; local labels do not count."""
+    found = {normal(d.name): d.version.partition("+")[0] for d in importlib.metadata.distributions()}
+    wrong = [f"{name} {found.get(name, 'missing')} instead of {v}" for name, v in pins.items() if found.get(name) != v]
+    return wrong + [f"{name} {found[name]} is not in the lock" for name in sorted(set(found) - set(pins))]
+
+
+def main() -> int:
+    """install.py FOLDER: install the lock of the stack in STEPLINE_STACK that lies in FOLDER."""
+    try:
+        if sys.prefix == sys.base_prefix:
+            raise UserError("this would change a Python that is not an environment made by asv: run it through asv")
+        pins = wanted(pathlib.Path(sys.argv[1]) / f"{os.environ['STEPLINE_STACK']}.txt")
+        sync(pins)
+        importlib.invalidate_caches()
+        if wrong := differences(pins):
+            raise UserError(f"the environment is not what its lock says ({'; '.join(wrong[:3])}): delete .asv/env")
+    except UserError as error:
+        print(f"stepline: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""Why a cell has no figure, and what was really run: what asv prints and forgets, kept beside its result files.
+
+A cell is in one of four states: measured, n/a (it does not apply, and says why), failed, timed out.
+"""
+
+import itertools
+import json
+import math
+import os
+import pathlib
+import re
+
+from asv.util import TIMEOUT_RETCODE
+
+SKIPPED = re.compile(r"asv: skipped: NotImplementedError\((?P<quote>['\"])(?P<reason>.*)(?P=quote)\)")
+REPORT = re.compile(r"^stepline: (?P<report>\{.*\})$", re.MULTILINE)
+TIMED_OUT = re.compile(r"timed out \(timeout (?P<seconds>[0-9.]+)s\)")
+EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Unavailable)\b.*")
+SAID_BY_ASV = ("asv: benchmark failed", "Traceback", "For parameters:")
+
+
+def place(result_file: pathlib.Path) -> pathlib.Path:
+    """Where the outcomes of a result file are kept."""
+    return result_file.with_suffix(".outcomes")
+
+
+def read(result_file: pathlib.Path) -> dict[str, dict]:
+    """The outcomes kept for a result file, cell to outcome; empty when there are none."""
+    try:
+        return json.loads(place(result_file).read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+def write(result_file: pathlib.Path, fresh: dict[str, dict]) -> None:
+    """Add outcomes to those kept for a result file."""
+    aside = place(result_file).with_suffix(".new")
+    aside.write_text(json.dumps({**read(result_file), **fresh}, indent=1, sort_keys=True) + "\n")
+    os.replace(aside, place(result_file))
+
+
+def of_result(benchmark: dict, result, selected: set[int] | None) -> dict[str, dict]:
+    """Outcomes of one run of a benchmark: cell to {state, reason, and what the workload reported}.
+
+    `benchmark` and `result` are asv's; `selected` are the indices of the parameter sets that were run.
+    """
+    parts = re.split(r"^For parameters: (.*)$", result.stderr, flags=re.MULTILINE)
+    said = dict(zip(parts[1::2], parts[2::2], strict=True))
+    found = {}
+    for index, names in enumerate(itertools.product(*benchmark["params"])):
+        if selected is None or index in selected:
+            cell = ", ".join(names)
+            output = said.get(cell, "" if said else result.stderr)
+            state, reason = judge(result.result[index], result.errcode, output)
+            report = REPORT.search(output)
+            kept = json.loads(report["report"]) if report else {}
+            found[f"{benchmark['name']}({cell})"] = {"state": state, "reason": reason, **kept}
+    return found
+
+
+def judge(value, errcode: int, output: str) -> tuple[str, str]:
+    """State and reason of one cell, from asv's value (None: failed, NaN: n/a) and its process' output."""
+    if value is not None and not (isinstance(value, float) and math.isnan(value)):
+        return "measured", ""
+    if value is not None:
+        match = SKIPPED.search(output)
+        return "n/a", match["reason"] if match else "the benchmark does not say why"
+    if match := TIMED_OUT.search(output):
+        return "timed out", f"it did not end within {match['seconds']} s"
+    lines = [line.strip() for line in output.splitlines() if line.strip() and not line.startswith(SAID_BY_ASV)]
+    if errors := [line for line in lines if EXCEPTION.match(line)]:
+        return "failed", errors[-1][:500]
+    if errcode < 0 and errcode != TIMEOUT_RETCODE:
+        return "failed", f"its process was killed by signal {-errcode}"
+    return "failed", lines[-1][:500] if lines else f"its process ended with code {errcode}"
