@@ -131,9 +131,7 @@ def pipeline(size, latent_scale, jit_compile):
     pipeline._decoder = decoder(size["image"], size["vae_widths"], size["vae_blocks"], latent_scale)
     pipeline._tokenizer = offline_tokenizer()
     # The published width of the timestep embedding is a default argument of this method.
-    pipeline._get_timestep_embedding = functools.partial(
-        pipeline._get_timestep_embedding, dim=size["unet_widths"][0]
-    )
+    pipeline._get_timestep_embedding = functools.partial(pipeline._get_timestep_embedding, dim=size["unet_widths"][0])
     parts = [pipeline._text_encoder, pipeline._diffusion_model, pipeline._decoder]
     for part in parts:
         part.compile(jit_compile=jit_compile)

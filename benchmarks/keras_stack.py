@@ -60,8 +60,11 @@ def batches(*tensors):
 
     if os.environ["KERAS_BACKEND"] != "tensorflow":
         tf.config.set_visible_devices([], "GPU")  # here TensorFlow only feeds data
+    options = tf.data.Options()
+    # tf.data's tuner sleeps 10, 20, 40 ... ms and an iterator's end waits for it: calls would last powers of two.
+    options.autotune.enabled = False
     one = tf.data.Dataset.from_tensors(tensors if len(tensors) > 1 else tensors[0]).cache()
-    return lambda steps: one.repeat(steps)
+    return lambda steps: one.repeat(steps).with_options(options)
 
 
 def dtypes(model):

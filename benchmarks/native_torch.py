@@ -40,16 +40,10 @@ def trainable(module):
 
 
 def compiled_graphs():
-    """Graphs that torch.compile has compiled in this process."""
+    """Number of graphs that torch.compile has compiled in this process."""
     import torch._dynamo.utils
 
     return torch._dynamo.utils.counters["stats"]["unique_graphs"]
-
-
-def check_compiled(mode):
-    """Raise RuntimeError if the compiled mode compiled nothing: its figure would be the eager one."""
-    if mode == "compiled" and compiled_graphs() == 0:
-        raise RuntimeError("torch.compile compiled no graph for this task: its time would be the eager time")
 
 
 def maybe_compile(function, mode):
@@ -59,14 +53,22 @@ def maybe_compile(function, mode):
 
 
 def workload(run, module, mode, **facts):
-    """A Workload whose facts name what a compiled figure was really compiled from."""
-    return Workload(
-        run=run,
-        parameters=count(module),
-        trainable=trainable(module),
-        facts=facts,
-        after_first=lambda: check_compiled(mode),
-    )
+    """A Workload that says how it was run, and after its first step how many graphs were compiled."""
+    facts = {
+        **facts,
+        "mode": mode,
+        "dtypes": sorted({str(p.dtype).removeprefix("torch.") for p in module.parameters()}),
+    }
+
+    before = compiled_graphs()
+
+    def after_first():
+        if mode == "compiled":
+            facts["compiled_graphs"] = compiled_graphs() - before
+            if not facts["compiled_graphs"]:
+                raise RuntimeError("torch.compile compiled no graph for this task: its time would be the eager time")
+
+    return Workload(run, count(module), trainable(module), facts, after_first)
 
 
 def add_lora(model, rank):
@@ -115,7 +117,13 @@ def trainer_fit(model, row, batch, mode):
         trainer.train()
         wait()
 
-    return workload(run, model, mode, optimizer=str(trainer.args.optim), loop="transformers.Trainer.train")
+    return workload(
+        run,
+        model,
+        mode,
+        optimizer=getattr(trainer.args.optim, "value", trainer.args.optim),
+        loop="transformers.Trainer.train",
+    )
 
 
 def trainer_predict(model, row, batch, mode):

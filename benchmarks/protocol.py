@@ -107,20 +107,9 @@ class Cell:
             self.prepare(scale, batch)
 
     def prepare(self, scale, batch=None):
-        """Build the workload, take the first step and warm up; print what each took, and what was built, in one line."""
-        size = {**SIZES["models"][self.model][scale], **SIZES["models"][self.model][scale][self.task]}
-        if batch is not None:
-            size["batch"] = batch
-        self.loop = {"steps": size["steps"], "short": size.get("short", 1)}
-        self.timer = StepClock()
-        refuse_without_accelerator(scale)
-        family, _, backend = os.environ["STEPLINE_STACK"].partition("-")
-        isolate(backend, SIZES["scales"][scale]["threads"])
+        """Build, take the first step and warm up; print what each took, and what was built, in one line."""
         started = time.perf_counter()
-        if family == "native":
-            workload = self.native(size, os.environ.get("STEPLINE_MODE", "eager"))
-        else:
-            workload = self.keras(size, family)
+        workload = self.build(scale, batch)
         built = time.perf_counter()
         workload.run(self.loop["short"])
         stepped = time.perf_counter()
@@ -128,10 +117,31 @@ class Cell:
         for _ in range(WARM_UP_CALLS):
             workload.run(self.loop["short"] + self.loop["steps"])
         warm = time.perf_counter()
-        self.cold = {"build_s": built - started, "first_step_s": stepped - built, "warm_up_s": warm - stepped}
+        self.timer = StepClock()
         self.workload = workload
-        report = {"cold": self.cold, "parameters": workload.parameters, "trainable": workload.trainable}
-        print(f"stepline: {json.dumps({**report, 'facts': workload.facts})}", flush=True)
+        report = {
+            "cold": {"build_s": built - started, "first_step_s": stepped - built, "warm_up_s": warm - stepped},
+            "parameters": workload.parameters,
+            "trainable": workload.trainable,
+            "facts": workload.facts,
+        }
+        print(f"stepline: {json.dumps(report)}", flush=True)
+
+    def build(self, scale, batch=None):
+        """Build the workload on the stack that STEPLINE_STACK names, in the mode that STEPLINE_MODE names.
+
+        Raises NotImplementedError, with the reason, where the cell does not apply here.
+        """
+        size = {**SIZES["models"][self.model][scale], **SIZES["models"][self.model][scale][self.task]}
+        if batch is not None:
+            size["batch"] = batch
+        self.loop = {"steps": size["steps"], "short": size.get("short", 1)}
+        refuse_without_accelerator(scale)
+        family, _, backend = os.environ["STEPLINE_STACK"].partition("-")
+        isolate(backend, SIZES["scales"][scale]["threads"])
+        if family == "native":
+            return self.native(size, os.environ.get("STEPLINE_MODE", "eager"))
+        return self.keras(size, family)
 
     def sample(self):
         """Take one sample; every class calls this in its `time_step`."""

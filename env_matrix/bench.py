@@ -214,14 +214,22 @@ def run(bench: Bench, stacks: list[Stack], tasks: list[str], scale: str, progres
                 spent["first steps"] += first
                 spent["the rest"] += figure.measured_s - build - first
                 if time.monotonic() - published > PUBLISH_EVERY:
-                    site.publish(bench.root)
+                    publish(bench.root, progress)
                     published = time.monotonic()
     finally:
         if done:
-            site.publish(bench.root)
+            publish(bench.root, progress)
         progress.line(summary(done, failures))
         progress.line("time went to: " + ", ".join(f"{what} {seconds:.0f} s" for what, seconds in spent.items()))
     return failures
+
+
+def publish(root: pathlib.Path, progress: Progress) -> None:
+    """Publish the site; when that fails, say so and go on measuring."""
+    try:
+        site.publish(root)
+    except UserError as error:
+        progress.line(str(error))
 
 
 def summary(done: list[Figure], failures: int) -> str:

@@ -1,5 +1,7 @@
 """The command line: what asv cannot express."""
 
+import errno
+import signal
 import sys
 
 import click
@@ -17,16 +19,19 @@ class Group(click.Group):
 
     def main(self, *args, **kwargs):
         try:
-            return super().main(*args, **kwargs)
+            return super().main(*args, **{**kwargs, "standalone_mode": False})
         except UserError as error:
             click.echo(f"stepline: {error}", err=True)
         except OSError as error:
-            if error.errno != 28:
+            if error.errno != errno.ENOSPC:
                 raise
             click.echo("stepline: the disk is full: free some space and run again; finished cells are kept", err=True)
-        except KeyboardInterrupt:
+        except click.Abort:
             click.echo("stepline: interrupted; finished cells are kept", err=True)
-            sys.exit(130)
+            sys.exit(128 + signal.SIGINT)
+        except click.ClickException as error:
+            error.show()
+            sys.exit(error.exit_code)
         sys.exit(1)
 
 

@@ -1,6 +1,7 @@
 """Make an environment equal to a lock. asv's install_command runs this with the environment's own Python.
 
-Standard library only. What asv needs beside the lock is kept, at its pinned version.
+Needs the standard library and packaging, which asv puts into every environment. What asv needs beside the lock is
+kept, at its pinned version.
 """
 
 import importlib.metadata

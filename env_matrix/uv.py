@@ -1,6 +1,6 @@
 """Call uv with what the user's pip is configured with, so that local wheels and mirrors are found.
 
-Standard library only: the installer runs it with the interpreter of a stack's environment.
+Standard library only: the installer runs it with the interpreter of a stack's environment, too.
 """
 
 import ast
@@ -24,9 +24,7 @@ def pip_settings() -> dict[str, list[str]]:
 
     An environment variable comes before a file, as for pip itself.
     """
-    said = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
-    )
+    said = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False)
     found: dict[str, tuple[int, list[str]]] = {}
     for line in said.stdout.splitlines():
         key, _, value = line.partition("=")
