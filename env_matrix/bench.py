@@ -116,6 +116,16 @@ class Bench:
             last = [line.strip(" ·") for line in said.stdout.splitlines() if line.strip(" ·")]
             raise UserError(f"{stack.name} could not be set up: {ours[-1] if ours else last[-1]}")
 
+    def python(self, stack: Stack) -> pathlib.Path:
+        """The Python of a stack's environment on disk.
+
+        Raises UserError when asv has not made it yet.
+        """
+        for info in (self.root / ".asv" / "env").glob("*/asv-env-info.json"):
+            if json.loads(info.read_text())["build_env_vars"].get("STEPLINE_STACK") == stack.name:
+                return info.parent / "bin" / "python"
+        raise UserError(f"{stack.name} has no environment yet: run make bench STACK={stack.name} first")
+
     def cells(self, stack: Stack, tasks: list[str], scale: str) -> list[Cell]:
         """The stack's cells, as asv discovered them, task by task and mode by mode.
 
@@ -186,6 +196,7 @@ def run(bench: Bench, stacks: list[Stack], tasks: list[str], scale: str, progres
     The site is published as cells finish and once more at the end, also when interrupted.
     """
     failures, published = 0, 0.0
+    columns = sum(len(stack.modes) for stack in stacks)  # those still to come
     spent: dict[str, float] = dict.fromkeys(["installing", "importing and building", "first steps", "the rest"], 0.0)
     done: list[Figure] = []
     try:
@@ -201,7 +212,8 @@ def run(bench: Bench, stacks: list[Stack], tasks: list[str], scale: str, progres
                 continue
             finally:
                 spent["installing"] += time.monotonic() - began
-            progress.expect(len(cells), of=len(stacks))
+            columns -= len(stack.modes)
+            progress.expect(len(cells) + len(cells) // len(stack.modes) * columns)
             for cell in cells:
                 label = f"{cell.column} {cell.task} {cell.scale}"
                 progress.now(label)

@@ -27,9 +27,9 @@ class Progress(contextlib.AbstractContextManager):
         if self.status:
             self.status.stop()
 
-    def expect(self, cells: int, of: int) -> None:
-        """A stack with so many cells begins; the total is estimated from it until the others have been seen."""
-        self.total = max(self.total, self.finished + cells, cells * of if self.finished == 0 else 0)
+    def expect(self, cells: int) -> None:
+        """So many cells are still to come."""
+        self.total = self.finished + cells
 
     def now(self, label: str) -> None:
         text = f"{label}{self.where()}"

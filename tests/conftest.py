@@ -1,5 +1,6 @@
 """Fixtures: the environments that asv made, and a small copy of the repository to break things in."""
 
+import functools
 import json
 import os
 import pathlib
@@ -18,15 +19,12 @@ ROOT = pathlib.Path(__file__).parent.parent
 @pytest.fixture(scope="session")
 def environment():
     """The function from a stack to its environment's Python, made through asv as a run would make it."""
-    made: dict[str, pathlib.Path] = {}
+    bench = Bench(ROOT, {})
 
+    @functools.cache
     def make(stack: stacks.Stack) -> pathlib.Path:
-        if stack.name not in made:
-            Bench(ROOT, {}).install(stack)
-            for info in (ROOT / ".asv" / "env").glob("*/asv-env-info.json"):
-                if json.loads(info.read_text())["build_env_vars"].get("STEPLINE_STACK") == stack.name:
-                    made[stack.name] = info.parent / "bin" / "python"
-        return made[stack.name]
+        bench.install(stack)
+        return bench.python(stack)
 
     return make
 
