@@ -112,10 +112,7 @@ def name_the_machine():
     """Results are filed under a name of the hardware, never of the host, unless the user has named one."""
     facts = machine.facts()
     Machine.hardcoded_machine_name = facts["machine"]
-    try:
-        MachineCollection.load(facts["machine"])
-    except AsvError:
-        MachineCollection.save(facts["machine"], facts)
+    MachineCollection.save(facts["machine"], facts)
 
 
 def keep_outcomes():

@@ -129,7 +129,8 @@ from benchmarks import keras_diffusion, keras_stack
 from benchmarks.protocol import SIZES
 size = SIZES["models"]["stable_diffusion"]["paper"]
 text = [size["text_" + part] for part in ("length", "vocabulary", "width", "layers", "heads")]
-unet = [size["image"], size["text_length"], size["text_width"]] + [size["unet_" + p] for p in ("widths", "blocks", "heads")]
+around = [size["image"], size["text_length"], size["text_width"]]
+unet = [*around, size["unet_widths"], size["unet_blocks"], size["unet_heads"]]
 encoder = keras_diffusion.image_encoder(size["vae_widths"], size["vae_blocks"], 0.18215)
 decoder = keras_diffusion.decoder(size["image"], size["vae_widths"], size["vae_blocks"], 0.18215)
 print(keras_stack.count(encoder.weights), keras_stack.count(decoder.weights))

@@ -97,12 +97,26 @@ def test_a_day_is_midnight_utc_in_milliseconds():
     assert machine.javascript_time(datetime.date(1970, 1, 2)) == 86_400_000
 
 
-def test_the_machine_is_named_by_its_hardware(monkeypatch):
+def test_the_machine_is_named_by_its_hardware(monkeypatch, tmp_path):
+    facts = machine.facts.__wrapped__
     monkeypatch.delenv("STEPLINE_MACHINE", raising=False)
     monkeypatch.setattr(machine, "accelerator", lambda: None)
-    assert machine.facts()["machine"].startswith("cpu-")
+    here = facts(tmp_path)
+    assert here["machine"] == f"cpu-{here['num_cpu']}core"
     monkeypatch.setattr(machine, "accelerator", lambda: "NVIDIA A100-SXM4-40GB")
-    assert machine.facts()["machine"] == "nvidia-a100-sxm4-40gb"
+    assert facts(tmp_path)["machine"] == "nvidia-a100-sxm4-40gb"
+
+
+def test_unlike_hardware_is_never_filed_under_one_name(monkeypatch, tmp_path):
+    facts = machine.facts.__wrapped__
+    monkeypatch.delenv("STEPLINE_MACHINE", raising=False)
+    here = facts(tmp_path)
+    known = tmp_path / here["machine"] / "machine.json"
+    known.parent.mkdir()
+    known.write_text(json.dumps(here))
+    assert facts(tmp_path) == here
+    known.write_text(json.dumps({**here, "cpu": "another processor"}))
+    assert facts(tmp_path)["machine"].startswith(f"{here['machine']}-")
 
 
 @pytest.mark.parametrize(
