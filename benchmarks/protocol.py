@@ -14,6 +14,7 @@ import pathlib
 import random
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -136,6 +137,7 @@ class Cell:
         if batch is not None:
             size["batch"] = batch
         self.loop = {"steps": size["steps"], "short": size.get("short", 1)}
+        refuse_where_not_concerned()
         refuse_without_accelerator(scale)
         family, _, backend = os.environ["STEPLINE_STACK"].partition("-")
         isolate(backend, SIZES["scales"][scale]["threads"])
@@ -154,6 +156,13 @@ class Cell:
     def keras(self, size, family):
         """Build on Keras; `family` is keras2 or keras3."""
         raise NotImplementedError(f"{self.model} {self.task} is not written for Keras")
+
+
+def refuse_where_not_concerned():
+    """Raise NotImplementedError (asv's n/a) where the release is none of this stack: the installer left a note."""
+    note = pathlib.Path(sys.prefix) / "stepline-na.txt"
+    if note.exists():
+        raise NotImplementedError(note.read_text().strip())
 
 
 def refuse_without_accelerator(scale):

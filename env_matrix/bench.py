@@ -1,4 +1,4 @@
-"""Run the matrix: every cell through asv, one at a time, with progress, and a site that grows."""
+"""Measure cells: every one through asv, one process at a time, with progress, and a site that grows."""
 
 import dataclasses
 import itertools
@@ -11,13 +11,14 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 from asv.results import get_filename
 
 from . import machine, outcomes, site
 from .errors import UserError
-from .plugin import ReleaseRepo
 from .progress import Progress
+from .releases import REFERENCE, History, Release, libraries
 from .stacks import Stack, choose
 
 PUBLISH_EVERY = 60  # seconds, so that publishing takes little of the machine
@@ -26,8 +27,9 @@ FULL_DISK = "No space left on device"
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One task on one stack in one mode, at one scale."""
+    """One task on one stack in one mode, at one scale and one release."""
 
+    release: Release
     stack: Stack
     mode: str | None
     benchmark: str  # asv's name: module.Class.method
@@ -38,10 +40,14 @@ class Cell:
         return f"{self.stack.name}-{self.mode}" if self.mode else self.stack.name
 
     @property
+    def model(self) -> str:
+        return self.benchmark.split(".")[0]
+
+    @property
     def task(self) -> str:
         """The task as people say it: bert-fit, gemma-generate-32."""
-        model, kind, _ = self.benchmark.split(".")
-        return "-".join([model, kind.lower(), *(p for p in self.parameters if p.isdigit())])
+        kind = self.benchmark.split(".")[1].lower()
+        return "-".join([self.model, kind, *(p for p in self.parameters if p.isdigit())])
 
     @property
     def scale(self) -> str:
@@ -51,6 +57,15 @@ class Cell:
     def key(self) -> str:
         """asv's name of the cell within a result file."""
         return f"{self.benchmark}({', '.join(self.parameters)})"
+
+    @property
+    def environment(self) -> str:
+        """asv's name of its environment."""
+        return self.stack.environment(self.mode)
+
+    def __str__(self):
+        at = "" if self.release.library == REFERENCE else f" {self.release.name}"
+        return f"{self.column} {self.task} {self.scale}{at}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,19 +87,18 @@ class Figure:
 
 
 class Bench:
-    """One run of the matrix in one repository."""
+    """asv in one repository, cell by cell."""
 
     def __init__(self, root: pathlib.Path, attributes: dict[str, str], verbose: bool = False):
         self.root = root
         self.attributes = attributes
         self.verbose = verbose
-        self.repo = ReleaseRepo(None, None)
-        self.release = self.repo.get_hash_from_name("reference")
 
     def asv(self, *arguments: str) -> subprocess.CompletedProcess:
         """Run asv here with this interpreter; its output is returned, not shown.
 
         The interrupt key reaches asv too, which ends its benchmark; it is then waited for.
+        Raises UserError when the disk is full or another run is measuring here.
         """
         process = subprocess.Popen(
             [sys.executable, "-m", "asv", *arguments],
@@ -99,22 +113,25 @@ class Bench:
         except KeyboardInterrupt:
             process.communicate()
             raise
+        if self.verbose:
+            print(output, flush=True)
         if FULL_DISK in output:
             raise UserError("the disk is full: free some space and run again; finished cells are kept")
+        if busy := re.search(r"stepline: (process \d* is measuring.*)", output):
+            raise UserError(busy[1])
         return subprocess.CompletedProcess(process.args, process.returncode, output)
 
-    def install(self, stack: Stack) -> None:
-        """Make the stack's environment and discover the benchmarks in it.
+    def install(self, stack: Stack, release: Release) -> None:
+        """Make the stack's environment equal to its lock at the release, and discover the benchmarks in it.
 
         Raises UserError with the cause when it cannot be made.
         """
-        if shutil.which(f"python{stack.python}") is None and sys.version_info[:2] != version(stack.python):
+        if shutil.which(f"python{stack.python}") is None and stack.python != "{}.{}".format(*sys.version_info):
             raise UserError(f"{stack.name} needs Python {stack.python}: put python{stack.python} on PATH and run again")
-        said = self.asv("run", "-v", "-E", stack.environment(stack.modes[0]), "--bench", "just-discover")
+        environment = stack.environment(stack.modes[0])
+        said = self.asv("run", "-v", release.id, "-E", environment, "--bench", "just-discover")
         if said.returncode:
-            ours = re.findall(r"stepline: (.+)", said.stdout)
-            last = [line.strip(" ·") for line in said.stdout.splitlines() if line.strip(" ·")]
-            raise UserError(f"{stack.name} could not be set up: {ours[-1] if ours else last[-1]}")
+            raise UserError(f"{stack.name} could not be set up: {because(said.stdout)}")
 
     def python(self, stack: Stack) -> pathlib.Path:
         """The Python of a stack's environment on disk.
@@ -126,14 +143,17 @@ class Bench:
                 return info.parent / "bin" / "python"
         raise UserError(f"{stack.name} has no environment yet: run make bench STACK={stack.name} first")
 
-    def cells(self, stack: Stack, tasks: list[str], scale: str) -> list[Cell]:
-        """The stack's cells, as asv discovered them, task by task and mode by mode.
+    def cells(self, release: Release, stack: Stack, tasks: list[str], scale: str) -> list[Cell]:
+        """The cells of a stack that a release concerns, as asv discovered them, mode by mode.
 
         Raises UserError when a task or the scale is unknown.
         """
-        found = json.loads((self.root / "results" / "benchmarks.json").read_text())
+        try:
+            found = json.loads((self.root / "results" / "benchmarks.json").read_text())
+        except (OSError, ValueError) as error:
+            raise UserError("results/benchmarks.json cannot be read: delete it and run again") from error
         every = [
-            Cell(stack, mode, name, parameters)
+            Cell(release, stack, mode, name, parameters)
             for mode in stack.modes
             for name, benchmark in sorted(found.items())
             if name.endswith(".time_step")
@@ -141,27 +161,32 @@ class Bench:
         ]
         scales = choose([scale], list(dict.fromkeys(cell.scale for cell in every)), "scale")
         named = choose(tasks, list(dict.fromkeys(cell.task for cell in every)), "task")
-        return [cell for cell in every if cell.task in named and cell.scale in scales]
+        library = libraries().get(release.library)
+        return [
+            cell
+            for cell in every
+            if cell.task in named and cell.scale in scales and (library is None or cell.model in library.models)
+        ]
 
     def measure(self, cell: Cell) -> Figure:
-        """Run one cell through asv and read what it recorded."""
+        """Run one cell through asv, in a process of its own, and read what it recorded."""
         started = time.monotonic()
         result = self.result_file(cell)
         before = modified(result)
         options = [option for item in self.attributes.items() for option in ("-a", "=".join(item))]
-        environment = cell.stack.environment(cell.mode)
-        said = self.asv("run", "-E", environment, "--bench", f"^{re.escape(cell.key)}$", "--show-stderr", *options)
+        asked = ["run", cell.release.id, "-E", cell.environment, "--bench", f"^{re.escape(cell.key)}$"]
+        said = self.asv(*asked, "--show-stderr", *options)
         took = time.monotonic() - started
-        if self.verbose:
-            print(said.stdout, flush=True)
         if modified(result) == before:
-            last = [line.strip(" ·") for line in said.stdout.splitlines() if line.strip(" ·")]
-            return Figure("failed", f"asv recorded nothing: {last[-1] if last else 'it said nothing'}", measured_s=took)
+            return Figure("failed", f"asv recorded nothing: {because(said.stdout)}", measured_s=took)
         return dataclasses.replace(self.figure(cell), measured_s=took)
 
     def result_file(self, cell: Cell) -> pathlib.Path:
-        name = get_filename(machine.facts()["machine"], self.release, cell.stack.environment(cell.mode))
-        return self.root / "results" / name
+        return self.root / "results" / get_filename(machine.facts()["machine"], cell.release.id, cell.environment)
+
+    def processes(self, cell: Cell) -> int:
+        """How many processes have already run a cell, whatever came of them."""
+        return len(outcomes.read(self.result_file(cell)).get(cell.key, {}).get("processes", []))
 
     def figure(self, cell: Cell) -> Figure:
         """What the result files hold for a cell.
@@ -182,72 +207,136 @@ class Bench:
             raise UserError(f"{path} is not a whole result file: move it away and run again") from error
 
 
-def version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split("."))
+def because(output: str) -> str:
+    """Why asv failed: what our own code said last, or else what asv did."""
+    ours = re.findall(r"stepline: (.+)", output)
+    lines = [line.strip(" ·") for line in output.splitlines() if line.strip(" ·")]
+    return (ours or lines or ["it said nothing"])[-1]
 
 
 def modified(path: pathlib.Path) -> int:
     return path.stat().st_mtime_ns if path.exists() else 0
 
 
-def run(bench: Bench, stacks: list[Stack], tasks: list[str], scale: str, progress: Progress) -> int:
-    """Measure every cell of the stacks; returns the number of cells or stacks that failed.
+class Session:
+    """One command's measuring: its progress, what failed, where the time went, and the site that grows."""
 
-    The site is published as cells finish and once more at the end, also when interrupted.
-    """
-    failures, published = 0, 0.0
+    def __init__(self, bench: Bench, progress: Progress):
+        self.bench = bench
+        self.progress = progress
+        self.failures = 0
+        self.done: list[Figure] = []
+        self.published = 0.0
+        self.spent = dict.fromkeys(["installing", "importing and building", "first steps", "the rest"], 0.0)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if self.done:
+            self.publish()
+        self.progress.line(summary(self.done, self.failures))
+        went = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in self.spent.items())
+        self.progress.line(f"time went to: {went}")
+
+    def install(self, stack: Stack, release: Release) -> bool:
+        """Install a stack; says why when that fails, and returns whether it did not."""
+        self.progress.now(f"installing {stack.name} at {release.name}")
+        began = time.monotonic()
+        try:
+            self.bench.install(stack, release)
+            return True
+        except UserError as error:
+            self.failures += 1
+            self.progress.line(f"failed: {error}")
+            return False
+        finally:
+            self.spent["installing"] += time.monotonic() - began
+
+    def measure(self, cell: Cell) -> None:
+        """Measure a cell, say what came of it, and publish the site now and then."""
+        self.progress.now(str(cell))
+        figure = self.bench.measure(cell)
+        self.done.append(figure)
+        self.failures += figure.state in ("failed", "timed out")
+        self.progress.finish(str(cell), str(figure), figure.measured_s)
+        build, first = figure.cold.get("build_s", 0.0), figure.cold.get("first_step_s", 0.0)
+        self.spent["importing and building"] += build
+        self.spent["first steps"] += first
+        self.spent["the rest"] += figure.measured_s - build - first
+        if time.monotonic() - self.published > PUBLISH_EVERY:
+            self.publish()
+
+    def publish(self) -> None:
+        """Publish the site; when that fails, say so and go on measuring."""
+        try:
+            site.publish(self.bench.root)
+        except UserError as error:
+            self.progress.line(str(error))
+        self.published = time.monotonic()
+
+
+def run_matrix(session: Session, stacks: list[Stack], tasks: list[str], scale: str) -> None:
+    """Measure every cell of the stacks at the reference release set."""
+    reference = History.load().one(REFERENCE)
     columns = sum(len(stack.modes) for stack in stacks)  # those still to come
-    spent: dict[str, float] = dict.fromkeys(["installing", "importing and building", "first steps", "the rest"], 0.0)
-    done: list[Figure] = []
-    try:
-        for stack in stacks:
-            progress.now(f"installing {stack.name}")
-            began = time.monotonic()
-            try:
-                bench.install(stack)
-                cells = bench.cells(stack, tasks, scale)
-            except UserError as error:
-                failures += 1
-                progress.line(f"failed: {error}")
-                continue
-            finally:
-                spent["installing"] += time.monotonic() - began
-            columns -= len(stack.modes)
-            progress.expect(len(cells) + len(cells) // len(stack.modes) * columns)
-            for cell in cells:
-                label = f"{cell.column} {cell.task} {cell.scale}"
-                progress.now(label)
-                figure = bench.measure(cell)
-                done.append(figure)
-                failures += figure.state in ("failed", "timed out")
-                progress.finish(label, str(figure), figure.measured_s)
-                build, first = figure.cold.get("build_s", 0.0), figure.cold.get("first_step_s", 0.0)
-                spent["importing and building"] += build
-                spent["first steps"] += first
-                spent["the rest"] += figure.measured_s - build - first
-                if time.monotonic() - published > PUBLISH_EVERY:
-                    publish(bench.root, progress)
-                    published = time.monotonic()
-    finally:
-        if done:
-            publish(bench.root, progress)
-        progress.line(summary(done, failures))
-        progress.line("time went to: " + ", ".join(f"{what} {seconds:.0f} s" for what, seconds in spent.items()))
-    return failures
+    for stack in stacks:
+        if not session.install(stack, reference):
+            continue
+        cells = session.bench.cells(reference, stack, tasks, scale)
+        columns -= len(stack.modes)
+        session.progress.expect(len(cells) + len(cells) // len(stack.modes) * columns)
+        for cell in cells:
+            session.measure(cell)
 
 
-def publish(root: pathlib.Path, progress: Progress) -> None:
-    """Publish the site; when that fails, say so and go on measuring."""
-    try:
-        site.publish(root)
-    except UserError as error:
-        progress.line(str(error))
+def run_releases(
+    session: Session,
+    releases: list[Release],
+    stacks: list[Stack],
+    modes: list[str],
+    tasks: list[str],
+    scale: str,
+    rounds: int,
+) -> None:
+    """Measure what the releases concern, so many processes a cell, forth and back along the releases.
+
+    A cell that has had its processes is not run again.
+    """
+    bench = session.bench
+    concerned = [stack for stack in stacks if any(stack.name in release.locks for release in releases)]
+    if not concerned:
+        raise UserError("none of these releases has a lock on these stacks: stepline diff shows which have")
+    if not (bench.root / "results" / "benchmarks.json").exists() and not session.install(concerned[0], releases[0]):
+        return
+
+    def cells(release: Release, stack: Stack, number: int) -> list[Cell]:
+        if stack.name not in release.locks:
+            return []
+        every = bench.cells(release, stack, tasks, scale)
+        return [cell for cell in every if (not modes or cell.mode in modes) and bench.processes(cell) < number]
+
+    for number in range(1, rounds + 1):
+        later = sum(len(cells(r, s, n)) for n in range(number, rounds + 1) for r in releases for s in concerned)
+        session.progress.expect(later)
+        for release, stack in alternately(releases, concerned, number):
+            left = cells(release, stack, number)
+            if left and session.install(stack, release):
+                for cell in left:
+                    session.measure(cell)
+
+
+def alternately(releases: list[Release], stacks: list[Stack], number: int) -> Iterator[tuple[Release, Stack]]:
+    """Every release on every stack: oldest first in odd rounds, newest first in even ones."""
+    for stack in stacks:
+        for release in releases if number % 2 else reversed(releases):
+            yield release, stack
 
 
 def summary(done: list[Figure], failures: int) -> str:
     """One line: how many cells are in which state."""
     states = [figure.state for figure in done]
-    counted = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+    counted = ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states)))
     spread = [statistics.pstdev(f.samples) / f.seconds for f in done if f.seconds and len(f.samples) > 1]
     noise = f"; median spread of the samples of a cell {statistics.median(spread):.1%}" if spread else ""
     return f"{len(done)} cells: {counted or 'none'}{noise}" + (f"; {failures} failures" if failures else "")

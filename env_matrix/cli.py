@@ -6,9 +6,13 @@ import sys
 
 import click
 
-from . import bench as matrix
-from . import lock as locks
+from . import bench as measuring
+from . import doctor as machine_doctor
+from . import lock as locking
+from . import pins as locks
+from . import releases
 from . import site as pages
+from . import sync as syncing
 from .errors import UserError
 from .progress import Progress
 from .stacks import ROOT, choose, load
@@ -50,29 +54,108 @@ def bench(stack, task, scale, quick, verbose):
     """Install every stack, measure every cell, publish the site."""
     every = load()
     chosen = [every[name] for name in choose(list(stack), list(every), "stack")]
-    attributes = matrix.quick() if quick else {}
-    with Progress() as progress:
-        failures = matrix.run(matrix.Bench(ROOT, attributes, verbose), chosen, list(task), scale, progress)
-    sys.exit(matrix.exit_code(failures))
+    runner = measuring.Bench(ROOT, measuring.quick() if quick else {}, verbose)
+    with Progress() as progress, measuring.Session(runner, progress) as session:
+        measuring.run_matrix(session, chosen, list(task), scale)
+    sys.exit(measuring.exit_code(session.failures))
+
+
+@main.command()
+@click.argument("spec", nargs=-1, required=True)
+@click.option("--stack", multiple=True, help="Only this stack; may be repeated.")
+@click.option("--mode", multiple=True, type=click.Choice(["eager", "compiled"]), help="Only this mode of native-torch.")
+@click.option("--task", multiple=True, help="Only this task; may be repeated.")
+@click.option("--scale", default="tiny", show_default=True, help="tiny, or paper for the published sizes.")
+@click.option("--rounds", default=2, show_default=True, type=click.IntRange(1), help="Processes a cell.")
+@click.option("--verbose", is_flag=True, help="Show all that asv says.")
+def run(spec, stack, mode, task, scale, rounds, verbose):
+    """Measure releases: those that each SPEC names ("transformers>=4.38,<4.40"), on what they concern.
+
+    What has been measured already is skipped, so an interrupted run goes on where it was.
+    """
+    every, history = load(), releases.History.load()
+    chosen = [every[name] for name in choose(list(stack), list(every), "stack")]
+    wanted = list(dict.fromkeys(release for text in spec for release in history.range(text)))
+    runner = measuring.Bench(ROOT, {}, verbose)
+    with Progress() as progress, measuring.Session(runner, progress) as session:
+        measuring.run_releases(session, wanted, chosen, list(mode), list(task), scale, rounds)
+    sys.exit(measuring.exit_code(session.failures))
+
+
+@main.command()
+@click.argument("names", nargs=-1, metavar="LIBRARY==VERSION...", required=True)
+def add(names):
+    """Lock releases on every stack that has their library."""
+    for name in names:
+        library, equals, version = name.partition("==")
+        if not equals:
+            raise UserError(f"{name!r} names no version: write {name}==1.2.3, or say stepline sync {name}")
+        which = syncing.tracked(library)
+        for line in syncing.add(which, *syncing.find(which, version)):
+            click.echo(line)
+
+
+@main.command()
+@click.argument("names", nargs=-1, metavar="[LIBRARY...]")
+def sync(names):
+    """Find new releases of the tracked libraries on the index, and lock them, oldest first."""
+    for name in names or releases.libraries():
+        library = syncing.tracked(name)
+        news = syncing.missing(library)
+        click.echo(f"{library.name}: {len(news)} new")
+        for version, uploaded in news.items():
+            for line in syncing.add(library, version, uploaded):
+                click.echo(f"  {line}")
+
+
+@main.command()
+@click.argument("before")
+@click.argument("after")
+def diff(before, after):
+    """Show what changes between the locks of two releases, stack by stack."""
+    history = releases.History.load()
+    one, other = history.one(before), history.one(after)
+    shared = [stack for stack in one.locks if stack in other.locks]
+    if not shared:
+        raise UserError(f"{one.name} and {other.name} share no stack: name two releases of one library")
+    for stack in shared:
+        changed = locks.difference(locks.read(one.locks[stack]), locks.read(other.locks[stack]))
+        click.echo(f"{stack}: {', '.join(changed) or 'nothing changes'}")
+    for release in (one, other):
+        for stack, reason in release.refused.items():
+            click.echo(f"{stack}: {release.name} has no lock: {reason}")
 
 
 @main.command()
 @click.option("--stack", multiple=True, help="A stack of stacks.toml; may be repeated. All without it.")
 @click.option("--check", is_flag=True, help="Only read the locks; needs no network.")
 def lock(stack, check):
-    """Make the locks anew from stacks.toml, each as of its day."""
+    """Make the reference locks anew from stacks.toml, each as of its day, and check all locks."""
     every = load()
-    for name in choose(list(stack), list(every), "stack"):
-        if check:
-            pins = locks.read(every[name].lock)
-            locks.check(every[name], pins)
-        else:
-            pins = locks.resolve(every[name])
-            locks.write(every[name], pins)
-        click.echo(f"{name}: {len(pins)} packages")
+    chosen = [every[name] for name in choose(list(stack), list(every), "stack")]
+    if not check:
+        for one in chosen:
+            what = f"{one.name} at the reference release set, resolved as of {one.as_of}"
+            locks.write(one.lock, what, locking.resolve_reference(one))
+    for one in chosen:
+        pins = locks.read(one.lock)
+        locking.check(one, pins)
+        click.echo(f"{one.name}: {len(pins)} packages")
+    history = releases.History.load()
+    unlocked = [f"{r.name} on {stack}" for r in history.releases for stack in r.refused]
+    click.echo(f"{len(history.releases)} releases; {len(unlocked)} times a release has no lock on a stack")
 
 
 @main.command()
 def site():
     """Publish the results as asv's site, under html/."""
     click.echo(f"published in {pages.publish(ROOT).relative_to(ROOT)}/")
+
+
+@main.command()
+def doctor():
+    """Say what this machine can run, and what is missing."""
+    checks = machine_doctor.examine(ROOT, list(load().values()))
+    for check in checks:
+        click.echo(f"{check.what}: {check.found}" + (f"  <- {check.advice}" if check.advice else ""))
+    sys.exit(1 if any(check.advice for check in checks) else 0)

@@ -10,10 +10,14 @@ import pathlib
 import sys
 import tempfile
 
+from packaging.utils import canonicalize_name
+
 from . import uv
 from .errors import UserError
-from .lock import normal, parse, read
+from .pins import parse, read
 from .stacks import harness
+
+NOT_CONCERNED = "stepline-na.txt"  # benchmarks/protocol.py looks for it
 
 
 def wanted(lock: pathlib.Path) -> dict[str, str]:
@@ -37,17 +41,29 @@ def sync(pins: dict[str, str]) -> None:
 
 def differences(pins: dict[str, str]) -> list[str]:
     """What is installed here and is not what the pins say, one phrase each; local labels do not count."""
-    found = {normal(d.name): d.version.partition("+")[0] for d in importlib.metadata.distributions()}
+    found: dict[str, str] = {
+        canonicalize_name(d.name): d.version.partition("+")[0] for d in importlib.metadata.distributions()
+    }
     wrong = [f"{name} {found.get(name, 'missing')} instead of {v}" for name, v in pins.items() if found.get(name) != v]
     return wrong + [f"{name} {found[name]} is not in the lock" for name in sorted(set(found) - set(pins))]
 
 
 def main() -> int:
-    """install.py FOLDER: install the lock of the stack in STEPLINE_STACK that lies in FOLDER."""
+    """install.py FOLDER: install the lock of the stack in STEPLINE_STACK that lies in FOLDER.
+
+    Where the release does not concern the stack, leave the environment as it is and note the reason in it: the
+    benchmarks then are n/a.
+    """
     try:
-        if sys.prefix == sys.base_prefix:
+        if sys.prefix == sys.base_prefix or not (pathlib.Path(sys.prefix) / "asv-env-info.json").exists():
             raise UserError("this would change a Python that is not an environment made by asv: run it through asv")
-        pins = wanted(pathlib.Path(sys.argv[1]) / f"{os.environ['STEPLINE_STACK']}.txt")
+        lock = pathlib.Path(sys.argv[1]) / f"{os.environ['STEPLINE_STACK']}.txt"
+        note = pathlib.Path(sys.prefix) / NOT_CONCERNED
+        note.unlink(missing_ok=True)
+        if lock.with_suffix(".na").exists():
+            note.write_text(lock.with_suffix(".na").read_text())
+            return 0
+        pins = wanted(lock)
         sync(pins)
         importlib.invalidate_caches()
         if wrong := differences(pins):

@@ -1,91 +1,137 @@
-"""Make a stack's lock: the full set of exact pins, resolved as of a day."""
+"""Make locks: the full set of exact pins that a stack has at a release, resolved with uv as of a day."""
 
+import dataclasses
 import datetime
-import os
+import functools
 import pathlib
-import re
 import tempfile
+from collections.abc import Iterable
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
-from . import uv
+from . import index, uv
 from .errors import UserError
+from .pins import lines, parse
 from .stacks import Stack
 
-PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[A-Za-z0-9][A-Za-z0-9.!_+-]*)$")
 
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """What a lock is resolved from.
 
-def normal(name: str) -> str:
-    """A package name as PEP 503 writes it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def parse(text: str, origin: str) -> dict[str, str]:
-    """Read a lock: package name to version.
-
-    Raises UserError when a line is not an exact pin or a package is named twice.
+    Attributes:
+        requirements: in pip's syntax.
+        until: uploads after this moment do not exist for the resolver.
+        newer: packages that may be newer, up to `newest`: what is held, and what it needs.
+        start: pins to keep where the requirements allow.
+        overrides: requirements in place of what packages say they need.
     """
-    pins: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        line = line.partition("#")[0].strip()
-        if not line:
-            continue
-        match = PIN.match(line)
-        if match is None:
-            raise UserError(f"{origin} line {number}: {line!r} is not name==version; run stepline lock to make it anew")
-        name = normal(match["name"])
-        if name in pins:
-            raise UserError(f"{origin} line {number}: {name} is pinned twice; run stepline lock to make it anew")
-        pins[name] = match["version"]
-    return pins
+
+    python: str
+    requirements: tuple[str, ...]
+    until: datetime.datetime
+    newer: tuple[str, ...] = ()
+    newest: datetime.datetime | None = None
+    start: dict[str, str] | None = None
+    overrides: tuple[str, ...] = ()
 
 
-def read(path: pathlib.Path) -> dict[str, str]:
-    """Read a lock file.
+def resolve(question: Question) -> dict[str, str]:
+    """Resolve with uv.
 
-    Raises UserError when it is missing or malformed.
+    Raises UserError when it finds no solution or no index.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        source, output = pathlib.Path(folder) / "requirements.in", pathlib.Path(folder) / "lock.txt"
+        source.write_text("\n".join(question.requirements) + "\n")
+        if question.start:
+            output.write_text(lines(question.start))  # uv keeps what an existing output file pins
+        command = ["pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python-version", question.python]
+        command += ["--prerelease", "explicit"]  # only what is named may be one
+        command += ["--exclude-newer", question.until.isoformat(), str(source), "--output-file", str(output)]
+        if question.overrides:
+            (pathlib.Path(folder) / "overrides.txt").write_text("\n".join(question.overrides) + "\n")
+            command += ["--override", f"{folder}/overrides.txt"]
+        for package in question.newer:
+            command += ["--exclude-newer-package", f"{package}={(question.newest or question.until).isoformat()}"]
+        said = uv.run([*command, *uv.arguments(uv.pip_settings(), dated=True)])
+        if said.returncode:
+            raise UserError(uv.explain(said.stderr))
+        pins = parse(output.read_text(), "uv's answer")
+    return {
+        name: version.partition("+")[0]  # a local label comes from the user's own wheels
+        for name, version in pins.items()
+        if not name.startswith(uv.ACCELERATOR_PREFIXES)
+    }
+
+
+def end_of(day: datetime.date) -> datetime.datetime:
+    """The last moment of a day, UTC, as the resolver's limit."""
+    return datetime.datetime.combine(day + datetime.timedelta(days=1), datetime.time(), datetime.UTC)
+
+
+def resolve_reference(stack: Stack) -> dict[str, str]:
+    """The lock of a stack's own requirements, as of its day.
+
+    Raises UserError when there is none.
     """
     try:
-        return parse(path.read_text(), path.name)
-    except OSError as error:
-        raise UserError(f"there is no lock {path.name}: run stepline lock to make it") from error
+        return resolve(Question(stack.python, stack.requires, end_of(stack.as_of)))
+    except UserError as error:
+        raise UserError(f"no lock for {stack.name}: {error}") from error
 
 
-def resolve(stack: Stack) -> dict[str, str]:
-    """Resolve a stack's requirements as of the end of its day.
+def resolve_release(
+    stack: Stack, library: str, version: str, uploaded: datetime.datetime, start: dict[str, str] | None
+) -> dict[str, str]:
+    """The lock of a stack with one library at one version, as of the day after its upload.
 
-    Raises UserError when uv finds no solution or no index.
+    The stack's framework is held at its reference pin, and free to be of its time only where nothing else fits.
+    Raises UserError with the reason when there is no lock.
     """
-    until = (stack.as_of + datetime.timedelta(days=1)).isoformat()
-    with tempfile.TemporaryDirectory() as folder:
-        source = pathlib.Path(folder) / "requirements.in"
-        source.write_text("\n".join(stack.requires) + "\n")
-        command = ["pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python-version", stack.python]
-        command += ["--exclude-newer", until, str(source), *uv.arguments(uv.pip_settings())]
-        said = uv.run(command)
-    if said.returncode:
-        raise UserError(f"no lock for {stack.name}: {uv.explain(said.stderr)}")
-    pins = {}
-    for name, version in parse(said.stdout, stack.name).items():
-        if not name.startswith(uv.ACCELERATOR_PREFIXES):
-            pins[name] = version.partition("+")[0]  # a local label comes from the user's own wheels
-    return pins
+    others: dict[str, str] = {canonicalize_name(Requirement(text).name): text for text in stack.requires}
+    others.pop(library, None)
+    until = end_of(uploaded.date())
+    loose = tuple(
+        name if "==" in text else text for name, text in others.items() if name not in too_young(others, until)
+    )
+    held = tuple(name for name in stack.held if name in others)
+    asked = (f"{library}=={version}", *loose, *stack.caps)
+    # An override would take the place of the release, too.
+    overrides = tuple(asked[0] if Requirement(text).name == library else text for text in stack.overrides)
+    firmly = Question(
+        stack.python,
+        (*asked, *(others[name] for name in held)),
+        until,
+        newer=(*held, *stack.held_needs) if held else (),
+        newest=end_of(stack.as_of),
+        start=start,
+        overrides=overrides,
+    )
+    try:
+        return resolve(firmly)
+    except UserError:
+        if not held:
+            raise
+    return resolve(Question(stack.python, asked, until, start=start, overrides=overrides))
 
 
-def write(stack: Stack, pins: dict[str, str]) -> None:
-    """Write a stack's lock beside the old one and put it in its place at once."""
-    lines = [f"# {stack.name}, resolved as of {stack.as_of}. Made by stepline lock; do not edit.\n"]
-    lines += [f"{name}=={version}\n" for name, version in sorted(pins.items())]
-    fresh = stack.lock.with_suffix(".new")
-    fresh.write_text("".join(lines))
-    os.replace(fresh, stack.lock)
+def too_young(names: Iterable[str], until: datetime.datetime) -> set[str]:
+    """Those of the packages that had no release at that moment: a stack of that time did without them."""
+    return {name for name in names if first_upload(name) >= until}
+
+
+@functools.cache
+def first_upload(name: str) -> datetime.datetime:
+    return min(index.published(name).values())
 
 
 def check(stack: Stack, pins: dict[str, str]) -> None:
-    """Raise UserError unless every direct requirement of the stack is met by its lock."""
+    """Raise UserError unless every direct requirement of the stack is met by its reference lock."""
     for text in stack.requires:
         requirement = Requirement(text)
-        version = pins.get(normal(requirement.name))
+        version = pins.get(canonicalize_name(requirement.name))
         if version is None or not requirement.specifier.contains(version, prereleases=True):
             raise UserError(
                 f"the lock of {stack.name} has {requirement.name} {version or 'nowhere'}, "

@@ -15,9 +15,9 @@ import psutil
 from .stacks import ROOT
 
 
-def javascript_time(day: datetime.date) -> int:
-    """Midnight UTC of a day in milliseconds since 1970, as asv wants it."""
-    return int(datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.UTC).timestamp() * 1000)
+def javascript_time(moment: datetime.datetime) -> int:
+    """A moment in milliseconds since 1970, as asv wants it."""
+    return int(moment.timestamp() * 1000)
 
 
 def accelerator() -> str | None:

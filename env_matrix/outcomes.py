@@ -32,15 +32,24 @@ def read(result_file: pathlib.Path) -> dict[str, dict]:
         return {}
 
 
-def write(result_file: pathlib.Path, fresh: dict[str, dict]) -> None:
-    """Add outcomes to those kept for a result file."""
+def write(result_file: pathlib.Path, runs: list[dict[str, dict]]) -> None:
+    """Add the outcomes of runs, in their order, to those kept for a result file.
+
+    Of each cell the last state is kept, and of every process how many samples it gave: samples of one process are
+    not replicates, and asv keeps them in one flat list.
+    """
+    kept = read(result_file)
+    for run in runs:
+        for cell, outcome in run.items():
+            before = kept.get(cell, {}).get("processes", [])
+            kept[cell] = {**outcome, "processes": before + outcome["processes"]}
     aside = place(result_file).with_suffix(".new")
-    aside.write_text(json.dumps({**read(result_file), **fresh}, indent=1, sort_keys=True) + "\n")
+    aside.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
     os.replace(aside, place(result_file))
 
 
 def of_result(benchmark: dict, result, selected: set[int] | None) -> dict[str, dict]:
-    """Outcomes of one run of a benchmark: cell to {state, reason, and what the workload reported}.
+    """Outcomes of one run of a benchmark: cell to its state, reason, samples, and what the workload reported.
 
     `benchmark` and `result` are asv's; `selected` are the indices of the parameter sets that were run.
     """
@@ -54,7 +63,8 @@ def of_result(benchmark: dict, result, selected: set[int] | None) -> dict[str, d
             state, reason = judge(result.result[index], result.errcode, output)
             report = REPORT.search(output)
             kept = json.loads(report["report"]) if report else {}
-            found[f"{benchmark['name']}({cell})"] = {"state": state, "reason": reason, **kept}
+            samples = len(result.samples[index] or [])
+            found[f"{benchmark['name']}({cell})"] = {"state": state, "reason": reason, "processes": [samples], **kept}
     return found
 
 

@@ -3,40 +3,45 @@
 `setup` runs when asv loads the plugin. It changes asv in four places, each in a function of its own below.
 """
 
-import hashlib
+import contextlib
+import fcntl
+import inspect
 import os
 import pathlib
+import shutil
 import sys
 
+from asv.commands import Command
+from asv.commands.continuous import Continuous
+from asv.commands.publish import Publish
+from asv.commands.run import Run
 from asv.machine import Machine, MachineCollection
 from asv.repo import NoSuchNameError, Repo
-from asv.results import Results
+from asv.results import Results, get_existing_hashes
 from asv.util import UserError as AsvError
+from asv.util import iter_subclasses
 
-from . import machine, outcomes, stacks
+from . import machine, names, outcomes, releases, stacks
 from .errors import UserError
 
-REFERENCE = "reference"
+__all__ = ["ReleaseRepo", "names", "setup"]  # asv finds the publisher in names once it is imported
+
+GAP = 3
 
 
 class ReleaseRepo(Repo):
-    """asv's view of env_matrix: one branch, whose one commit is the reference release set.
+    """asv's view of env_matrix: a branch is a library, a commit is one of its releases.
 
-    A commit's id is a digest of all the locks it stands for; checking it out lays those locks down for the installer.
+    Checking a release out lays its locks down for the installer.
     """
 
     dvcs = "stepline"
-    _default_branch = REFERENCE
+    _default_branch = releases.REFERENCE
 
     def __init__(self, url, mirror_path):
-        try:
-            self._stacks = stacks.load()
-            self._date = stacks.reference_date()
-            texts = [stack.lock.read_text() for stack in self._stacks.values()]
-        except (UserError, OSError) as error:
-            raise AsvError(f"stepline: {error}") from error
-        self._name = f"{REFERENCE}-{self._date}"
-        self._commit = hashlib.sha256("\0".join([self._name, *texts]).encode()).hexdigest()[:40]
+        with as_asv_errors():
+            self.history = releases.History.load()
+            self.stacks = stacks.load()
 
     @classmethod
     def url_match(cls, url):
@@ -46,51 +51,89 @@ class ReleaseRepo(Repo):
         """Nothing to fetch: the locks are in the repository."""
 
     def checkout(self, path, commit_hash):
-        self._check(commit_hash)
+        """Lay down a lock for every stack that the release concerns, and the reason for every other one."""
+        release = self._release(commit_hash)
         folder = pathlib.Path(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        for stack in self._stacks.values():
-            (folder / stack.lock.name).write_text(stack.lock.read_text())
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for name in self.stacks:
+            if name in release.locks:
+                shutil.copy(release.locks[name], folder / f"{name}.txt")
+            else:
+                reason = release.refused.get(name, f"{release.library} is no part of {name}")
+                (folder / f"{name}.na").write_text(f"{release.name}: {reason}\n")
 
-    def _check(self, commit):
-        if commit != self._commit:
+    def _release(self, commit):
+        if commit not in self.history.by_id:
             raise NoSuchNameError(commit)
+        return self.history.by_id[commit]
 
     def get_hash_from_name(self, name):
-        if name in (REFERENCE, self._name, "HEAD") or (len(name) >= 7 and self._commit.startswith(name)):
-            return self._commit
-        raise NoSuchNameError(name)
+        try:
+            return self.history.one(name).id
+        except UserError as error:
+            # asv asks for its branches in this way, and wants its own error; other names are a person's.
+            raise AsvError(f"stepline: {error}") from error
 
     def get_name_from_hash(self, commit):
-        return self._name if commit == self._commit else None
+        release = self.history.by_id.get(commit)
+        return release.name if release else None
+
+    def get_decorated_hash(self, commit, hash_length=8):
+        return self.get_name_from_hash(commit) or commit[:hash_length]
 
     def get_date(self, hash):
-        self._check(hash)
-        return machine.javascript_time(self._date)
+        return machine.javascript_time(self._release(hash).uploaded)
 
     def get_date_from_name(self, name):
         return self.get_date(self.get_hash_from_name(name))
 
     def get_hashes_from_range(self, range):
-        try:
-            return [self.get_hash_from_name(range)]
-        except NoSuchNameError as error:
-            raise AsvError(f"stepline: unknown release {range!r}: the one there is is {self._name}") from error
+        with as_asv_errors():
+            return [release.id for release in reversed(self.history.range(range))]
 
     def get_range_spec(self, commit_a, commit_b):
-        return commit_b
+        return f"{commit_a}..{commit_b}"
 
     def get_new_range_spec(self, latest_result, branch=None):
-        return self._commit
+        return f"{latest_result}..{self.history.branch(self.get_branch_name(branch))[-1].id}"
 
     def get_tags(self):
-        return {self._commit: self._commit}
+        """The last release of every major version, and of 0.x: few, since each tag is a line on every graph."""
+        last = {}
+        for release in self.history.releases:
+            last[release.library, release.version.partition(".")[0]] = release
+        return Tags({release.name: release.id for release in last.values()})
 
     def get_branch_commits(self, branch):
-        return [self._commit]
+        with as_asv_errors():
+            return [release.id for release in reversed(self.history.branch(self.get_branch_name(branch)))]
 
     def get_revisions(self, commits):
-        return {commit: 0 for commit in commits}
+        """A block of numbers a library, with a gap, so that graphs keep libraries apart."""
+        numbers, number = {}, 0
+        for branch in self.history.branches.values():
+            for release in branch:
+                numbers[release.id] = number
+                number += 1
+            number += GAP
+        return {commit: numbers[commit] for commit in commits}
+
+
+class Tags(dict):
+    """Names to ids, but for `asv run TAGS`, which takes the keys for ids."""
+
+    def keys(self):
+        return self.values()
+
+
+@contextlib.contextmanager
+def as_asv_errors():
+    """Our errors as asv's, which prints them without a traceback."""
+    try:
+        yield
+    except UserError as error:
+        raise AsvError(f"stepline: {error}") from error
 
 
 def setup():
@@ -98,6 +141,7 @@ def setup():
     state_conditions()
     name_the_machine()
     keep_outcomes()
+    fill_configuration()
 
 
 def state_conditions():
@@ -132,7 +176,7 @@ def keep_outcomes():
         for index, (value, samples, stats) in before.items():
             if samples is not None and result.result[index] is None:
                 restore(self, name, index, value, samples, stats, len(result.result))
-        self.outcomes = {**getattr(self, "outcomes", {}), **outcomes.of_result(benchmark, result, selected_idx)}
+        self.outcomes = [*getattr(self, "outcomes", []), outcomes.of_result(benchmark, result, selected_idx)]
 
     def restore(self, name, index, *old_and_size):
         *old, size = old_and_size
@@ -146,6 +190,55 @@ def keep_outcomes():
         original_save(self, str(aside))
         target.parent.mkdir(parents=True, exist_ok=True)
         os.replace(aside / self._filename, target)
-        outcomes.write(target, getattr(self, "outcomes", {}))
+        outcomes.write(target, getattr(self, "outcomes", []))
 
     Results.add_result, Results.save = add_result, save
+
+
+def fill_configuration():
+    """asv.conf.json repeats nothing of env_matrix: the tracked libraries are its branches. Plain `asv run` then means
+    the reference release set, not the newest release of each of them; and only one run at a time may measure here."""
+    for command in iter_subclasses(Command):
+        if not inspect.isabstract(command):
+            _fill(command)
+
+
+def _fill(command):
+    original = command.run_from_conf_args.__func__
+
+    def run_from_conf_args(cls, conf, args, **kwargs):
+        with as_asv_errors():
+            history = releases.History.load()
+        conf.branches = [releases.REFERENCE, *(name for name in history.branches if name != releases.REFERENCE)]
+        if issubclass(cls, Publish):  # a library without a figure would be an empty choice on every page
+            measured = {history.by_id[c].library for c in get_existing_hashes(conf.results_dir) if c in history.by_id}
+            conf.branches = [name for name in conf.branches if name in measured] or [releases.REFERENCE]
+        if not issubclass(cls, (Run, Continuous)):
+            return original(cls, conf, args, **kwargs)
+        if issubclass(cls, Run) and args.range is None:
+            args.range = releases.REFERENCE
+        with only_one(pathlib.Path(conf.env_dir).parent / "run.lock"):
+            return original(cls, conf, args, **kwargs)
+
+    command.run_from_conf_args = classmethod(run_from_conf_args)
+
+
+@contextlib.contextmanager
+def only_one(path):
+    """Hold a lock file: two runs in one checkout would record one release's figures under another.
+
+    Raises asv's UserError when another process holds it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.seek(0)
+            raise AsvError(
+                f"stepline: process {file.read()} is measuring in this checkout: wait for its end"
+            ) from error
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield

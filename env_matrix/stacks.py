@@ -18,8 +18,12 @@ class Stack:
     """One column family of the table: an environment on disk, run in one or more modes.
 
     Attributes:
-        as_of: the day whose newest releases its lock was resolved to.
+        as_of: the day whose newest releases its reference lock was resolved to.
         modes: the modes of one environment (eager, compiled), or (None,) where there is only one.
+        held: packages that stay at their reference pin while another library moves.
+        held_needs: what those need, and may therefore be newer than the release.
+        caps: requirements that hold whatever moves.
+        overrides: requirements in place of what packages say they need.
     """
 
     name: str
@@ -29,9 +33,14 @@ class Stack:
     tracked: tuple[str, ...]
     as_of: datetime.date
     modes: tuple[str | None, ...]
+    held: tuple[str, ...] = ()
+    held_needs: tuple[str, ...] = ()
+    caps: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
 
     @property
     def lock(self) -> pathlib.Path:
+        """Its lock at the reference release set."""
         return LOCKS / f"{self.name}.txt"
 
     def environment(self, mode: str | None) -> str:
@@ -57,6 +66,10 @@ def load(path: pathlib.Path = HERE / "stacks.toml") -> dict[str, Stack]:
                 tracked=tuple(entry["tracked"]),
                 as_of=entry.get("as_of", reference),
                 modes=tuple(entry.get("modes", [None])),
+                held=tuple(entry.get("held", ())),
+                held_needs=tuple(entry.get("held_needs", ())),
+                caps=tuple(entry.get("caps", ())),
+                overrides=tuple(entry.get("overrides", ())),
             )
             for name, entry in data["stacks"].items()
         }

@@ -9,6 +9,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import textwrap
 
 from .errors import UserError
 
@@ -17,6 +18,9 @@ ACCELERATOR_PREFIXES = ("nvidia-", "cuda-", "triton", "jax-cuda")
 
 
 SECTIONS = ["global", "install", ":env:"]  # of pip's configuration, the later ones win
+
+
+REASON = 500  # characters of what uv says that are kept
 
 
 def pip_settings() -> dict[str, list[str]]:
@@ -35,8 +39,12 @@ def pip_settings() -> dict[str, list[str]]:
     return {option: values for option, (_, values) in found.items()}
 
 
-def arguments(settings: dict[str, list[str]]) -> list[str]:
-    """uv's options for pip's settings; uv's own environment variables, where set, go before them."""
+def arguments(settings: dict[str, list[str]], dated: bool = False) -> list[str]:
+    """uv's options for pip's settings; uv's own environment variables, where set, go before them.
+
+    With `dated`, for a resolution as of a day, extra indexes are left out: a mirror that knows no upload times hides
+    releases that the main index has.
+    """
     options = []
     if "UV_FIND_LINKS" not in os.environ:
         for place in settings.get("find-links", []):
@@ -44,8 +52,9 @@ def arguments(settings: dict[str, list[str]]) -> list[str]:
     if not any(name in os.environ for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL")):
         for place in settings.get("index-url", []):
             options += ["--default-index", place]
-    if not any(name in os.environ for name in ("UV_INDEX", "UV_EXTRA_INDEX_URL")) and "extra-index-url" in settings:
-        for place in settings["extra-index-url"]:
+    extra = [] if dated else settings.get("extra-index-url", [])
+    if extra and not any(name in os.environ for name in ("UV_INDEX", "UV_EXTRA_INDEX_URL")):
+        for place in extra:
             options += ["--index", place]
         options += ["--index-strategy", "unsafe-best-match"]  # pip's rule: the best version wins, not the first index
     if "find-links" not in settings and "UV_FIND_LINKS" not in os.environ and "UV_TORCH_BACKEND" not in os.environ:
@@ -73,6 +82,7 @@ def explain(stderr: str) -> str:
     offline = ("dns error", "error sending request", "connection refused", "failed to fetch", "network was disabled")
     if any(sign in lowered for sign in offline):
         return "the package index did not answer and uv's cache does not have it: check the network and run again"
-    if "no solution found" in lowered or "unsatisfiable" in lowered:
-        return f"the requirements have no solution: {text[-400:]}"
-    return text[-400:] or "uv failed without saying why"
+    if "no solution found" in lowered:
+        why = text.partition("dependencies: ")[2].partition(" hint:")[0]
+        return f"the requirements have no solution: {textwrap.shorten(why, REASON, placeholder=' ...')}"
+    return textwrap.shorten(text, REASON, placeholder=" ...") or "uv failed without saying why"

@@ -1,5 +1,6 @@
 """Fixtures: the environments that asv made, and a small copy of the repository to break things in."""
 
+import datetime
 import functools
 import json
 import os
@@ -7,11 +8,15 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import pytest
+from asv.util import load_json
+from packaging.version import Version
 
-from env_matrix import stacks
+from env_matrix import pins, releases, stacks
 from env_matrix.bench import Bench
+from env_matrix.releases import REFERENCE, History
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -23,7 +28,7 @@ def environment():
 
     @functools.cache
     def make(stack: stacks.Stack) -> pathlib.Path:
-        bench.install(stack)
+        bench.install(stack, History.load().one(REFERENCE))
         return bench.python(stack)
 
     return make
@@ -85,6 +90,20 @@ class Hang(_Toy):
         self.sample()
 
 
+class Package(_Toy):
+    """As slow as the installed version of the package `stepslow` says."""
+
+    repeat = 8
+
+    def native(self, size, mode):
+        import stepslow
+
+        return Workload(run=lambda steps: time.sleep(stepslow.SECONDS * steps), parameters=1, trainable=1, facts={})
+
+    def time_step(self, scale):
+        self.sample()
+
+
 class Absent(_Toy):
     def native(self, size, mode):
         raise NotImplementedError("it does not exist for this stack")
@@ -118,6 +137,7 @@ class Toy:
     def __init__(self, root: pathlib.Path):
         self.root = root
         self.builds = root / "builds"
+        self.variables = {"TOY_BUILDS": str(self.builds), "STEPLINE_MACHINE": "toy-machine"}
         shutil.copytree(ROOT / "env_matrix", root / "env_matrix", ignore=shutil.ignore_patterns("__pycache__"))
         (root / "benchmarks").mkdir()
         (root / "benchmarks" / "__init__.py").touch()
@@ -126,13 +146,19 @@ class Toy:
         (root / "benchmarks" / "sizes.json").write_text(json.dumps(TOY_SIZES))
         harness = (ROOT / "env_matrix" / "stacks.toml").read_text().partition("[harness]\n")[2]
         (root / "env_matrix" / "stacks.toml").write_text(TOY_STACKS + harness)
-        (root / "env_matrix" / "locks" / "native-toy.txt").write_text("idna==3.7\n")
-        conf = json.loads(
-            "\n".join(x for x in (ROOT / "asv.conf.json").read_text().splitlines() if "//" not in x or '"' in x)
-        )
+        shutil.rmtree(root / "env_matrix" / "locks")
+        (root / "env_matrix" / "releases.toml").unlink(missing_ok=True)
+        (root / "env_matrix" / "libraries.toml").write_text('[idna]\nmodels = ["toy"]\nfirst = "3.1"\n')
+        self.lock({"idna": "3.7"})
+        conf = load_json(str(ROOT / "asv.conf.json"), js_comments=True)
+        conf["version"] = 1
         conf["matrix"] = {"env": {"STEPLINE_STACK": ["native-toy"]}}
         conf["exclude"] = []
         (root / "asv.conf.json").write_text(json.dumps(conf))
+
+    def lock(self, pins: dict[str, str]) -> None:
+        """Write the reference lock of the one stack."""
+        pins.write(self.root / "env_matrix" / "locks" / "native-toy.txt", "native-toy", pins)
 
     def stepline(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess:
         """Run the command line of this copy."""
@@ -142,7 +168,7 @@ class Toy:
         return subprocess.run(
             [sys.executable, *arguments],
             cwd=self.root,
-            env={**os.environ, "TOY_BUILDS": str(self.builds), "STEPLINE_MACHINE": "toy-machine", **variables},
+            env={**os.environ, **self.variables, **variables},
             capture_output=True,
             text=True,
             check=False,
@@ -157,6 +183,47 @@ class Toy:
         (file,) = (self.root / "results" / "toy-machine").glob("*-virtualenv*.json")
         data = json.loads(file.read_text())
         return {name: dict(zip(data["result_columns"], row, strict=False)) for name, row in data["results"].items()}
+
+
+SLOW_FROM = "1.5"
+
+
+def slow_wheel(folder: pathlib.Path, version: str) -> None:
+    """Build a wheel of `stepslow`, whose step takes 10 ms, and 15 ms from version 1.5 on."""
+    seconds = 0.015 if Version(version) >= Version(SLOW_FROM) else 0.010
+    info = f"stepslow-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"stepslow-{version}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("stepslow/__init__.py", f"SECONDS = {seconds}\n")
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: stepslow\nVersion: {version}\n")
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        names = ["stepslow/__init__.py", f"{info}/METADATA", f"{info}/WHEEL", f"{info}/RECORD"]
+        wheel.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in names))
+
+
+@pytest.fixture(scope="session")
+def toy_history(tmp_path_factory):
+    """A toy repository with nine releases of a package built here, slower by half from 1.5 on."""
+    toy = Toy(tmp_path_factory.mktemp("history"))
+    wheels = toy.root / "wheels"
+    wheels.mkdir()
+    toy.variables["UV_FIND_LINKS"] = str(wheels)
+    data = toy.root / "env_matrix"
+    (data / "stacks.toml").write_text(
+        (data / "stacks.toml").read_text().replace("idna", "stepslow").replace("3.7", "1.0")
+    )
+    (data / "libraries.toml").write_text('[stepslow]\nmodels = ["toy"]\nfirst = "1.0"\n')
+    toy.lock({"stepslow": "1.0"})
+    dates = {}
+    for minor in range(9):
+        version = f"1.{minor}"
+        slow_wheel(wheels, version)
+        path = data / "locks" / "native-toy" / f"stepslow-{version}.txt"
+        pins.write(path, f"stepslow=={version}", {"stepslow": version})
+        dates[Version(version)] = datetime.datetime(2024, 1 + minor, 1, tzinfo=datetime.UTC)
+    releases.write_uploads({"stepslow": dates}, data / "releases.toml")
+    return toy
 
 
 @pytest.fixture

@@ -43,8 +43,15 @@ def test_malformed_lock(toy):
     assert_one_sentence(toy.stepline("lock", "--check"), "native-toy.txt line 1", "run stepline lock")
 
 
+def test_lock_edited_by_hand(toy):
+    lock = toy.root / "env_matrix" / "locks" / "native-toy.txt"
+    lock.write_text(lock.read_text().replace("3.7", "3.6"))
+    assert_one_sentence(toy.stepline("lock", "--check"), "native-toy.txt was edited by hand", "restore it with git")
+    assert_one_sentence(toy.python("-m", "asv", "run"), "native-toy.txt was edited by hand")
+
+
 def test_lock_that_disagrees_with_its_stack(toy):
-    (toy.root / "env_matrix" / "locks" / "native-toy.txt").write_text("idna==3.6\n")
+    toy.lock({"idna": "3.6"})
     assert_one_sentence(toy.stepline("lock", "--check"), "idna 3.6", "asks for idna==3.7")
 
 
@@ -55,7 +62,7 @@ def test_lock_that_does_not_resolve(toy):
 
 
 def test_package_that_does_not_exist_at_that_version(toy):
-    (toy.root / "env_matrix" / "locks" / "native-toy.txt").write_text("idna==3.7777\n")
+    toy.lock({"idna": "3.7777"})
     assert_one_sentence(toy.stepline("bench"), "native-toy could not be set up", "no solution")
 
 

@@ -17,9 +17,10 @@ def test_one_broken_cell_does_not_stop_the_others(toy_run):
         "Broken": "failed",
         "Crash": "failed",
         "Hang": "timed out",
+        "Package": "failed",
         "Absent": "n/a",
     }
-    assert "5 cells: 1 n/a, 2 failed, 1 timed out, 1 measured" in said.stdout
+    assert "6 cells: 3 failed, 1 measured, 1 n/a, 1 timed out" in said.stdout
 
 
 def test_every_cell_without_a_figure_says_why(toy_run):
@@ -91,7 +92,7 @@ def test_interrupted_runs_keep_finished_cells_and_leave_a_site(toy):
     process = subprocess.Popen(
         [sys.executable, "-m", "env_matrix", "bench", "--task", "toy-absent", "--task", "toy-hang"],
         cwd=toy.root,
-        env={**os.environ, "TOY_BUILDS": str(toy.builds), "STEPLINE_MACHINE": "toy-machine"},
+        env={**os.environ, **toy.variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -119,4 +120,4 @@ def test_plain_asv_commands_work(toy_run):
     ):
         said = toy.python("-m", "asv", *command)
         assert said.returncode == 0, said.stdout + said.stderr
-    assert "reference-2026-12-01" in toy.python("-m", "asv", "run", "--bench", "toy.Absent", "reference").stdout
+    assert "reference==2026-12-01" in toy.python("-m", "asv", "run", "--bench", "toy.Absent", "reference").stdout
