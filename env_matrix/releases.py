@@ -31,6 +31,7 @@ class Library:
     """A tracked library, and which of its releases are kept. See libraries.toml for the fields."""
 
     name: str
+    stacks: tuple[str, ...]
     models: tuple[str, ...]
     first: Version
     before: Version | None = None
@@ -72,6 +73,7 @@ def libraries(path: pathlib.Path = stacks.HERE / "libraries.toml") -> dict[str, 
         return {
             name: Library(
                 name=name,
+                stacks=tuple(entry["stacks"]),
                 models=tuple(entry["models"]),
                 first=Version(entry["first"]),
                 before=Version(entry["before"]) if "before" in entry else None,
@@ -149,11 +151,11 @@ class History:
         every = stacks.load()
         dated = uploads()
         releases = []
-        for library in libraries():
+        for library, kept in libraries().items():
             for version, uploaded in dated.get(library, {}).items():
                 locks, refused = {}, {}
                 for stack in every.values():
-                    if library in stack.tracked:
+                    if stack.name in kept.stacks:
                         path = lockfiles.place(stack, f"{library}=={version}")
                         if path.exists():
                             locks[stack.name] = path

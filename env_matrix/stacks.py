@@ -30,7 +30,6 @@ class Stack:
     python: str
     backend: str
     requires: tuple[str, ...]
-    tracked: tuple[str, ...]
     as_of: datetime.date
     modes: tuple[str | None, ...]
     held: tuple[str, ...] = ()
@@ -63,7 +62,6 @@ def load(path: pathlib.Path = HERE / "stacks.toml") -> dict[str, Stack]:
                 python=entry["python"],
                 backend=entry["backend"],
                 requires=tuple(entry["requires"]),
-                tracked=tuple(entry["tracked"]),
                 as_of=entry.get("as_of", reference),
                 modes=tuple(entry.get("modes", [None])),
                 held=tuple(entry.get("held", ())),

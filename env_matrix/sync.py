@@ -39,7 +39,7 @@ def add(library: releases.Library, version: Version, uploaded: datetime.datetime
     """
     name = f"{library.name}=={version}"
     for stack in stacks.load().values():
-        if library.name not in stack.tracked:
+        if stack.name not in library.stacks:
             continue
         path = pins.place(stack, name)
         start = predecessor(stack, library.name, version)

@@ -124,7 +124,6 @@ as_of = 2026-12-01
 [stacks.native-toy]
 python = "3.11"
 backend = "toy"
-tracked = ["idna"]
 requires = ["idna==3.7"]
 
 [harness]
@@ -148,7 +147,9 @@ class Toy:
         (root / "env_matrix" / "stacks.toml").write_text(TOY_STACKS + harness)
         shutil.rmtree(root / "env_matrix" / "locks")
         (root / "env_matrix" / "releases.toml").unlink(missing_ok=True)
-        (root / "env_matrix" / "libraries.toml").write_text('[idna]\nmodels = ["toy"]\nfirst = "3.1"\n')
+        (root / "env_matrix" / "libraries.toml").write_text(
+            '[idna]\nstacks = ["native-toy"]\nmodels = ["toy"]\nfirst = "3.1"\n'
+        )
         self.lock({"idna": "3.7"})
         conf = load_json(str(ROOT / "asv.conf.json"), js_comments=True)
         conf["version"] = 1
@@ -213,7 +214,7 @@ def toy_history(tmp_path_factory):
     (data / "stacks.toml").write_text(
         (data / "stacks.toml").read_text().replace("idna", "stepslow").replace("3.7", "1.0")
     )
-    (data / "libraries.toml").write_text('[stepslow]\nmodels = ["toy"]\nfirst = "1.0"\n')
+    (data / "libraries.toml").write_text('[stepslow]\nstacks = ["native-toy"]\nmodels = ["toy"]\nfirst = "1.0"\n')
     toy.lock({"stepslow": "1.0"})
     dates = {}
     for minor in range(9):

@@ -104,7 +104,7 @@ def test_ids_that_begin_alike_are_refused_by_name():
 
 
 def test_a_history_keeps_the_last_patch_of_every_minor_and_what_is_asked_besides():
-    library = Library("x", (), Version("1.0"), None, ("1.1",), ("1.2.0",))
+    library = Library("x", (), (), Version("1.0"), None, ("1.1",), ("1.2.0",))
     every = ["0.9", "1.0.0", "1.0.1", "1.1.0", "1.1.1", "1.2.0", "1.2.1", "1.2.2", "1.3.0rc1", "1.3.0.dev1"]
     kept = library.keeps([Version(text) for text in every])
     assert [str(version) for version in kept] == ["1.0.1", "1.1.0", "1.1.1", "1.2.0", "1.2.2"]
