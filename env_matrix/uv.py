@@ -83,6 +83,6 @@ def explain(stderr: str) -> str:
     if any(sign in lowered for sign in offline):
         return "the package index did not answer and uv's cache does not have it: check the network and run again"
     if "no solution found" in lowered:
-        why = text.partition("dependencies: ")[2].partition(" hint:")[0]
+        why = text[max(text.find("Because"), 0) :].partition(" hint:")[0]
         return f"the requirements have no solution: {textwrap.shorten(why, REASON, placeholder=' ...')}"
     return textwrap.shorten(text, REASON, placeholder=" ...") or "uv failed without saying why"

@@ -111,10 +111,10 @@ def test_the_torchvision_stand_in_raises_when_used_and_leaves_nothing(environmen
 import sys
 from benchmarks import native_torch
 with native_torch.torchvision_stand_in():
-    import torchvision.ops.boxes
+    from torchvision.ops.boxes import batched_nms
     from segment_anything.utils import amg
 try:
-    torchvision.ops.boxes.batched_nms()
+    batched_nms()
 except RuntimeError as error:
     print(error)
 assert not [name for name in sys.modules if name.startswith("torchvision")]

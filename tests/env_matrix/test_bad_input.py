@@ -83,7 +83,8 @@ def test_no_uv(monkeypatch, tmp_path):
     [
         ("error: failed to write: No space left on device (os error 28)", "the disk is full"),
         ("error: Failed to fetch: `https://x/simple/idna/`\n  Caused by: dns error", "check the network"),
-        ("  × No solution found when resolving dependencies:\n  ╰─▶ because", "have no solution"),
+        ("  × No solution found when resolving:\n  ╰─▶ Because a, b.\n\n hint: c", "solution: Because a, b."),
+        ("error: No solution found when resolving dependencies\n  cause: Because a, b.", "solution: Because a, b."),
         ("", "uv failed without saying why"),
     ],
 )
