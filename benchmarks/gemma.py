@@ -7,6 +7,10 @@ class _Gemma(CausalLM):
     model = "gemma"
 
     def build_native(self, size):
+        import transformers
+
+        if not hasattr(transformers, "GemmaConfig"):
+            raise NotImplementedError(f"transformers {transformers.__version__} does not have Gemma yet")
         from transformers import GemmaConfig, GemmaForCausalLM
 
         config = GemmaConfig(

@@ -6,6 +6,7 @@ import functools
 import pathlib
 import tempfile
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -14,6 +15,9 @@ from . import index, uv
 from .errors import UserError
 from .pins import lines, parse
 from .stacks import Stack
+
+if TYPE_CHECKING:
+    from .releases import Library
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +87,7 @@ def resolve_reference(stack: Stack) -> dict[str, str]:
 
 
 def resolve_release(
-    stack: Stack, library: str, version: str, uploaded: datetime.datetime, start: dict[str, str] | None
+    stack: Stack, library: "Library", version: str, uploaded: datetime.datetime, start: dict[str, str] | None
 ) -> dict[str, str]:
     """The lock of a stack with one library at one version, as of the day after its upload.
 
@@ -91,15 +95,16 @@ def resolve_release(
     Raises UserError with the reason when there is no lock.
     """
     others: dict[str, str] = {canonicalize_name(Requirement(text).name): text for text in stack.requires}
-    others.pop(library, None)
+    others.pop(library.name, None)
     until = end_of(uploaded.date())
     loose = tuple(
         name if "==" in text else text for name, text in others.items() if name not in too_young(others, until)
     )
     held = tuple(name for name in stack.held if name in others)
-    asked = (f"{library}=={version}", *loose, *stack.caps)
+    extra = f"[{library.extra}]" if library.extra else ""
+    asked = (f"{library.name}{extra}=={version}", *loose, *stack.caps)
     # An override would take the place of the release, too.
-    overrides = tuple(asked[0] if Requirement(text).name == library else text for text in stack.overrides)
+    overrides = tuple(asked[0] if Requirement(text).name == library.name else text for text in stack.overrides)
     firmly = Question(
         stack.python,
         (*asked, *(others[name] for name in held)),

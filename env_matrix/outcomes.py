@@ -9,6 +9,7 @@ import math
 import os
 import pathlib
 import re
+import tempfile
 
 from asv.util import TIMEOUT_RETCODE
 
@@ -60,12 +61,19 @@ def of_result(benchmark: dict, result, selected: set[int] | None) -> dict[str, d
         if selected is None or index in selected:
             cell = ", ".join(names)
             output = said.get(cell, "" if said else result.stderr)
-            state, reason = judge(result.result[index], result.errcode, output)
+            state, reason = judge(result.result[index], result.errcode, without_places(output))
             report = REPORT.search(output)
             kept = json.loads(report["report"]) if report else {}
             samples = len(result.samples[index] or [])
             found[f"{benchmark['name']}({cell})"] = {"state": state, "reason": reason, "processes": [samples], **kept}
     return found
+
+
+def without_places(output: str) -> str:
+    """What a process said, without the folders of this machine: outcomes are committed."""
+    for folder, sign in ((os.getcwd(), "."), (str(pathlib.Path.home()), "~"), (tempfile.gettempdir(), "TMP")):
+        output = output.replace(folder, sign)
+    return output
 
 
 def judge(value, errcode: int, output: str) -> tuple[str, str]:

@@ -37,6 +37,8 @@ class Library:
     before: Version | None = None
     all_patches_of: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    extra: str = ""
+    fresh: tuple[str, ...] = ()
 
     def keeps(self, versions: list[Version]) -> list[Version]:
         """Those of all published versions that the history keeps, oldest first."""
@@ -79,6 +81,8 @@ def libraries(path: pathlib.Path = stacks.HERE / "libraries.toml") -> dict[str, 
                 before=Version(entry["before"]) if "before" in entry else None,
                 all_patches_of=tuple(entry.get("all_patches_of", ())),
                 also=tuple(entry.get("also", ())),
+                extra=entry.get("extra", ""),
+                fresh=tuple(entry.get("fresh", ())),
             )
             for name, entry in tomllib.loads(path.read_text()).items()
         }

@@ -42,9 +42,9 @@ def add(library: releases.Library, version: Version, uploaded: datetime.datetime
         if stack.name not in library.stacks:
             continue
         path = pins.place(stack, name)
-        start = predecessor(stack, library.name, version)
+        start = None if str(version) in library.fresh else predecessor(stack, library.name, version)
         try:
-            found = lock.resolve_release(stack, library.name, str(version), uploaded, start)
+            found = lock.resolve_release(stack, library, str(version), uploaded, start)
         except UserError as error:
             if "package index did not answer" in str(error) or "disk is full" in str(error):
                 raise

@@ -64,7 +64,7 @@ class Sleep(_Toy):
 
 class Broken(_Toy):
     def native(self, size, mode):
-        raise ValueError("this model is broken on purpose")
+        raise ValueError(f"this model is broken on purpose in {__file__}")
 
     def time_step(self, scale):
         self.sample()
@@ -157,9 +157,9 @@ class Toy:
         conf["exclude"] = []
         (root / "asv.conf.json").write_text(json.dumps(conf))
 
-    def lock(self, pins: dict[str, str]) -> None:
+    def lock(self, versions: dict[str, str]) -> None:
         """Write the reference lock of the one stack."""
-        pins.write(self.root / "env_matrix" / "locks" / "native-toy.txt", "native-toy", pins)
+        pins.write(self.root / "env_matrix" / "locks" / "native-toy.txt", "native-toy", versions)
 
     def stepline(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess:
         """Run the command line of this copy."""

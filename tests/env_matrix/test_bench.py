@@ -26,7 +26,7 @@ def test_one_broken_cell_does_not_stop_the_others(toy_run):
 def test_every_cell_without_a_figure_says_why(toy_run):
     toy, said = toy_run
     reasons = {name.split(".")[1]: outcome["reason"] for name, outcome in toy.outcomes().items()}
-    assert reasons["Broken"] == "ValueError: this model is broken on purpose"
+    assert reasons["Broken"] == "ValueError: this model is broken on purpose in ./benchmarks/toy.py"
     assert reasons["Absent"] == "it does not exist for this stack"
     assert reasons["Crash"] == "its process was killed by signal 11"
     assert reasons["Hang"] == "it did not end within 2 s"
