@@ -56,6 +56,11 @@ def test_asv_find_names_the_release(toy_history):
 def test_stepline_run_goes_on_where_it_was(toy_history):
     toy = toy_history
     asked = ["run", "stepslow>=1.6", "--task", "toy-package", "--rounds", "2"]
+
+    def processes():
+        return sum(count for name, count in measured(toy).items() if name >= "stepslow==1.6")
+
+    at_first = processes()  # asv find has saved what it measured
     process = subprocess.Popen(
         [sys.executable, "-m", "env_matrix", *asked],
         cwd=toy.root,
@@ -66,20 +71,15 @@ def test_stepline_run_goes_on_where_it_was(toy_history):
         start_new_session=True,
     )
     for line in process.stdout:
-        if line.startswith("[2/6]"):
+        if line.startswith("[2/"):
             os.killpg(process.pid, signal.SIGKILL)
             break
     process.wait(timeout=60)
-    before = measured(toy)
-    assert sum(before.get(f"stepslow==1.{minor}", 0) for minor in (6, 7, 8)) == 2
+    assert processes() == at_first + 2
     said = toy.stepline(*asked)
     assert said.returncode == 0, said.stdout + said.stderr
-    assert "[4/4]" in said.stdout
-    assert {name: count for name, count in measured(toy).items() if name >= "stepslow==1.6"} == {
-        "stepslow==1.6": 2,
-        "stepslow==1.7": 2,
-        "stepslow==1.8": 2,
-    }
+    assert f"{4 - at_first} cells: {4 - at_first} measured" in said.stdout
+    assert processes() == 6
     assert "0 cells: none" in toy.stepline(*asked).stdout
 
 
