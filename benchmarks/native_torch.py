@@ -59,8 +59,7 @@ def workload(run, module, mode, **facts):
         "mode": mode,
         "dtypes": sorted({str(p.dtype).removeprefix("torch.") for p in module.parameters()}),
     }
-
-    before = compiled_graphs()
+    before = compiled_graphs() if mode == "compiled" else 0
 
     def after_first():
         if mode == "compiled":

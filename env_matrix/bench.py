@@ -23,6 +23,7 @@ from .stacks import Stack, choose
 
 PUBLISH_EVERY = 60  # seconds, so that publishing takes little of the machine
 FULL_DISK = "No space left on device"
+NO_INDEX = re.compile("Failed to establish a new connection|NewConnectionError|name resolution|Max retries exceeded")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,6 +211,8 @@ class Bench:
 def because(output: str) -> str:
     """Why asv failed: what our own code said last, or else what asv did."""
     ours = re.findall(r"stepline: (.+)", output)
+    if not ours and NO_INDEX.search(output):
+        return "the package index did not answer: check the network and run again"
     lines = [line.strip(" ·") for line in output.splitlines() if line.strip(" ·")]
     return (ours or lines or ["it said nothing"])[-1]
 

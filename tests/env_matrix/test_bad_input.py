@@ -71,6 +71,12 @@ def test_no_network_and_a_cold_cache(toy, tmp_path):
     assert_one_sentence(toy.stepline("lock", UV_INDEX="", UV_HTTP_TIMEOUT="2", **nowhere), "check the network")
 
 
+def test_no_network_when_an_environment_has_to_be_made(toy, tmp_path):
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0", "PIP_CONFIG_FILE": os.devnull}
+    said = toy.stepline("bench", PIP_CACHE_DIR=str(tmp_path / "cold"), PIP_FIND_LINKS="", **nowhere)
+    assert_one_sentence(said, "native-toy could not be set up: the package index did not answer")
+
+
 def test_no_uv(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(uv.sys, "executable", str(tmp_path / "python"))
