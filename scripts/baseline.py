@@ -14,7 +14,7 @@ import statistics
 import subprocess
 import sys
 
-from env_matrix import bench, stacks
+from env_matrix import bench, releases, stacks
 
 ROOT = pathlib.Path(__file__).parent.parent
 PAIRS = 15
@@ -79,11 +79,12 @@ print("baseline: " + json.dumps([ours, theirs]))
 
 def main(wanted):
     runner = bench.Bench(ROOT, {})
+    reference = releases.History.load().one(releases.REFERENCE)
     print(f"segment_anything fit, tiny, {PAIRS} interleaved pairs; a bare loop is {BARE_STEPS} steps")
     for stack in stacks.load().values():
         if wanted and stack.name not in wanted:
             continue
-        runner.install(stack)
+        runner.install(stack, reference)
         for mode in stack.modes:
             variables = {**os.environ, "STEPLINE_STACK": stack.name, "STEPLINE_MODE": mode or "eager"}
             said = subprocess.run(
