@@ -23,7 +23,8 @@ from .stacks import Stack, choose
 
 PUBLISH_EVERY = 60  # seconds, so that publishing takes little of the machine
 FULL_DISK = "No space left on device"
-NO_INDEX = re.compile("Failed to establish a new connection|NewConnectionError|name resolution|Max retries exceeded")
+# What pip says without a network: with no retries left it only says that it knows no version at all.
+NO_INDEX = re.compile("Failed to establish a new connection|name resolution|Max retries exceeded|from versions: none")
 
 
 @dataclasses.dataclass(frozen=True)
