@@ -44,6 +44,15 @@ def main():
     """Stepline: what a framework release does to the time of a step."""
 
 
+def stacks_named(names):
+    """The stacks of the --stack options, all of them without one.
+
+    Raises UserError, which names the nearest, when one is unknown.
+    """
+    every = load()
+    return [every[name] for name in choose(list(names), list(every), "stack")]
+
+
 @main.command()
 @click.option("--stack", multiple=True, help="A stack of stacks.toml; may be repeated. All without it.")
 @click.option("--task", multiple=True, help="A task such as bert-fit or gemma-generate-32; may be repeated.")
@@ -52,8 +61,7 @@ def main():
 @click.option("--verbose", is_flag=True, help="Show all that asv says.")
 def bench(stack, task, scale, quick, verbose):
     """Install every stack, measure every cell, publish the site."""
-    every = load()
-    chosen = [every[name] for name in choose(list(stack), list(every), "stack")]
+    chosen = stacks_named(stack)
     runner = measuring.Bench(ROOT, measuring.quick() if quick else {}, verbose)
     with Progress() as progress, measuring.Session(runner, progress) as session:
         measuring.run_matrix(session, chosen, list(task), scale)
@@ -73,8 +81,7 @@ def run(spec, stack, mode, task, scale, rounds, verbose):
 
     What has been measured already is skipped, so an interrupted run goes on where it was.
     """
-    every, history = load(), releases.History.load()
-    chosen = [every[name] for name in choose(list(stack), list(every), "stack")]
+    chosen, history = stacks_named(stack), releases.History.load()
     wanted = list(dict.fromkeys(release for text in spec for release in history.range(text)))
     runner = measuring.Bench(ROOT, {}, verbose)
     with Progress() as progress, measuring.Session(runner, progress) as session:
@@ -131,8 +138,7 @@ def diff(before, after):
 @click.option("--check", is_flag=True, help="Only read the locks; needs no network.")
 def lock(stack, check):
     """Make the reference locks anew from stacks.toml, each as of its day, and check all locks."""
-    every = load()
-    chosen = [every[name] for name in choose(list(stack), list(every), "stack")]
+    chosen = stacks_named(stack)
     if not check:
         for one in chosen:
             what = f"{one.name} at the reference release set, resolved as of {one.as_of}"

@@ -5,7 +5,6 @@ import datetime
 import functools
 import pathlib
 import tempfile
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
@@ -97,9 +96,8 @@ def resolve_release(
     others: dict[str, str] = {canonicalize_name(Requirement(text).name): text for text in stack.requires}
     others.pop(library.name, None)
     until = end_of(uploaded.date())
-    loose = tuple(
-        name if "==" in text else text for name, text in others.items() if name not in too_young(others, until)
-    )
+    # What had no release yet at that moment, a stack of that time did without.
+    loose = tuple(name if "==" in text else text for name, text in others.items() if first_upload(name) < until)
     held = tuple(name for name in stack.held if name in others)
     extra = f"[{library.extra}]" if library.extra else ""
     asked = (f"{library.name}{extra}=={version}", *loose, *stack.caps)
@@ -122,13 +120,9 @@ def resolve_release(
     return resolve(Question(stack.python, asked, until, start=start, overrides=overrides))
 
 
-def too_young(names: Iterable[str], until: datetime.datetime) -> set[str]:
-    """Those of the packages that had no release at that moment: a stack of that time did without them."""
-    return {name for name in names if first_upload(name) >= until}
-
-
 @functools.cache
 def first_upload(name: str) -> datetime.datetime:
+    """When the index got its first release of a package; asked once a process."""
     return min(index.published(name).values())
 
 

@@ -165,6 +165,18 @@ class Toy:
         """Run the command line of this copy."""
         return self.python("-m", "env_matrix", *arguments, **variables)
 
+    def start(self, *arguments: str) -> subprocess.Popen:
+        """Start the command line of this copy in a process group of its own, to be interrupted or killed."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "env_matrix", *arguments],
+            cwd=self.root,
+            env={**os.environ, **self.variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
     def python(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess:
         return subprocess.run(
             [sys.executable, *arguments],

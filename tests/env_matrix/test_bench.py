@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 
@@ -89,15 +87,7 @@ def test_the_site_has_the_figures(toy_run):
 
 
 def test_interrupted_runs_keep_finished_cells_and_leave_a_site(toy):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "env_matrix", "bench", "--task", "toy-absent", "--task", "toy-hang"],
-        cwd=toy.root,
-        env={**os.environ, **toy.variables},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    process = toy.start("bench", "--task", "toy-absent", "--task", "toy-hang")
     for line in process.stdout:
         if "toy-hang tiny (cell 2" in line:
             break

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 
 CELL = "toy.Package.time_step"
 
@@ -61,15 +59,7 @@ def test_stepline_run_goes_on_where_it_was(toy_history):
         return sum(count for name, count in measured(toy).items() if name >= "stepslow==1.6")
 
     at_first = processes()  # asv find has saved what it measured
-    process = subprocess.Popen(
-        [sys.executable, "-m", "env_matrix", *asked],
-        cwd=toy.root,
-        env={**os.environ, **toy.variables},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    process = toy.start(*asked)
     for line in process.stdout:
         if line.startswith("[2/"):
             os.killpg(process.pid, signal.SIGKILL)
