@@ -6,6 +6,8 @@ from .protocol import Cell
 
 class _Bert(Cell):
     model = "bert"
+    native_imports = ("transformers:BertForSequenceClassification", "transformers:Trainer")
+    keras_imports = ("keras", "keras_hub")
 
     def build_native(self, size):
         from transformers import BertConfig, BertForSequenceClassification

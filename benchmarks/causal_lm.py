@@ -9,6 +9,8 @@ GENERATE_BATCHES = [1, 32]  # the two published rows, at every scale
 class CausalLM(Cell):
     """A subclass gives `build_native` (a transformers model) and `build_keras` (a KerasHub CausalLM)."""
 
+    keras_imports = ("keras", "keras_hub")
+
     def native_model(self, size):
         import torch
 
@@ -26,6 +28,7 @@ class CausalLM(Cell):
 
 class CausalLMFit(CausalLM):
     task = "fit"
+    trainer_imports = ("transformers:Trainer", "peft:LoraConfig")
 
     def native(self, size, mode):
         import torch

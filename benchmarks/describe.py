@@ -19,7 +19,7 @@ def cells(scale):
     for model in SIZES["models"]:
         module = importlib.import_module(f".{model}", __package__)
         for name, member in sorted(inspect.getmembers(module, inspect.isclass)):
-            if issubclass(member, Cell) and hasattr(member, "time_step"):
+            if issubclass(member, Cell) and not inspect.isabstract(member):
                 for parameters in itertools.product([scale], *member.params[1:]):
                     batch = [str(p) for p in parameters[1:]]
                     yield "-".join([model, name.lower(), *batch]), member(), parameters
@@ -31,6 +31,8 @@ def describe(cell, parameters):
         workload = cell.build(*parameters)
         workload.run(2)
         workload.after_first()
+        if workload.new_tokens:
+            workload.facts["new_tokens"] = workload.new_tokens()
     except NotImplementedError as error:
         return {"state": "n/a", "reason": str(error)}
     except Exception as error:  # whatever a framework raises is this cell's result, not the end of the others
@@ -40,7 +42,6 @@ def describe(cell, parameters):
         "state": "measured",
         "parameters": workload.parameters,
         "trainable": workload.trainable,
-        "new_tokens": workload.new_tokens() if workload.new_tokens else None,
         "facts": workload.facts,
     }
 

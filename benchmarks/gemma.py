@@ -5,6 +5,7 @@ from .causal_lm import CausalLM, CausalLMFit, CausalLMGenerate
 
 class _Gemma(CausalLM):
     model = "gemma"
+    native_imports = ("transformers:GemmaForCausalLM",)
 
     def build_native(self, size):
         import transformers
@@ -39,6 +40,8 @@ class _Gemma(CausalLM):
 
 
 class Fit(_Gemma, CausalLMFit):
+    native_imports = (*_Gemma.native_imports, *CausalLMFit.trainer_imports)
+
     def time_step(self, scale):
         self.sample()
 

@@ -7,7 +7,8 @@ JAX and off for torch, as in the study, and always passed: what "auto" means has
 import importlib
 import os
 
-from .protocol import SEED, Workload
+from . import evidence
+from .protocol import SEED, Workload, import_library
 
 
 def keras(size):
@@ -29,10 +30,7 @@ def keras(size):
 
 def hub():
     """KerasHub, or KerasNLP as it was called before."""
-    try:
-        return importlib.import_module("keras_hub")
-    except ModuleNotFoundError:
-        return importlib.import_module("keras_nlp")
+    return import_library("keras_hub")
 
 
 def jit():
@@ -73,11 +71,15 @@ def dtypes(model):
 
 
 def workload(run, model, **facts):
+    keras = importlib.import_module("keras")
+    policy = keras.config.dtype_policy() if hasattr(keras, "config") else keras.mixed_precision.global_policy()
+    torch = os.environ["KERAS_BACKEND"] == "torch"
     return Workload(
         run=run,
         parameters=count(model.weights),
         trainable=count(model.trainable_weights),
-        facts={**facts, "dtypes": dtypes(model), "jit_compile": jit()},
+        facts={**facts, "dtypes": dtypes(model), "dtype_policy": policy.name, "jit_compile": jit()},
+        counted=lambda short: evidence.dispatched(run, short) if torch else {},
     )
 
 

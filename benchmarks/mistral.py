@@ -5,6 +5,7 @@ from .causal_lm import CausalLM, CausalLMFit, CausalLMGenerate
 
 class _Mistral(CausalLM):
     model = "mistral"
+    native_imports = ("transformers:MistralForCausalLM",)
 
     def build_native(self, size):
         from transformers import MistralConfig, MistralForCausalLM
@@ -35,6 +36,8 @@ class _Mistral(CausalLM):
 
 
 class Fit(_Mistral, CausalLMFit):
+    native_imports = (*_Mistral.native_imports, *CausalLMFit.trainer_imports)
+
     def time_step(self, scale):
         self.sample()
 

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import types
 
+from . import evidence
 from .protocol import Rows, Workload
 
 COMPILE_MODE = "reduce-overhead"  # the published compiled column: torch.compile(mode="reduce-overhead")
@@ -54,10 +55,16 @@ def maybe_compile(function, mode):
 
 def workload(run, module, mode, **facts):
     """A Workload that says how it was run, and after its first step how many graphs were compiled."""
+    import torch
+
+    config = getattr(module, "config", None)
     facts = {
         **facts,
-        "mode": mode,
+        "mode": COMPILE_MODE if mode == "compiled" else mode,
         "dtypes": sorted({str(p.dtype).removeprefix("torch.") for p in module.parameters()}),
+        "attention": getattr(config, "_attn_implementation", None) or "its own",
+        "matmul_precision": torch.get_float32_matmul_precision(),
+        "tf32": bool(torch.backends.cuda.matmul.allow_tf32),
     }
     before = compiled_graphs() if mode == "compiled" else 0
 
@@ -67,7 +74,10 @@ def workload(run, module, mode, **facts):
             if not facts["compiled_graphs"]:
                 raise RuntimeError("torch.compile compiled no graph for this task: its time would be the eager time")
 
-    return Workload(run, count(module), trainable(module), facts, after_first)
+    def counted(short):
+        return evidence.compiled() if mode == "compiled" else evidence.dispatched(run, short)
+
+    return Workload(run, count(module), trainable(module), facts, after_first, counted=counted)
 
 
 def add_lora(model, rank):

@@ -1,11 +1,19 @@
 """SegmentAnything: fit of the image encoder on random features, predict from points to masks."""
 
+import contextlib
+
 from . import keras_stack, native_torch
 from .protocol import Cell, Workload
 
 
 class _SegmentAnything(Cell):
     model = "segment_anything"
+    native_imports = ("segment_anything",)
+    keras_imports = ("keras", "keras_cv")
+
+    def load(self, imports):
+        with native_torch.torchvision_stand_in() if imports is self.native_imports else contextlib.nullcontext():
+            super().load(imports)
 
     def encoder_native(self, size):
         import functools

@@ -13,6 +13,12 @@ PROMPT = "a photograph of an astronaut riding a horse"
 
 class _StableDiffusion(Cell):
     model = "stable_diffusion"
+    native_imports = (
+        "diffusers:StableDiffusionPipeline",
+        "diffusers:UNet2DConditionModel",
+        "transformers:CLIPTextModel",
+    )
+    keras_imports = ("keras", "keras_cv")
 
     def autoencoder_native(self, size):
         from diffusers import AutoencoderKL

@@ -197,7 +197,7 @@ class Bench:
         """
         path = self.result_file(cell)
         outcome = outcomes.read(path).get(cell.key, {"state": "failed", "reason": "asv recorded nothing"})
-        cold = outcome.get("cold", {})
+        cold = (outcome.get("processes") or [{}])[-1].get("metrics", {})
         if outcome["state"] != "measured":
             return Figure(outcome["state"], outcome["reason"], cold=cold)
         try:
@@ -264,7 +264,8 @@ class Session:
         self.done.append(figure)
         self.failures += figure.state in ("failed", "timed out")
         self.progress.finish(str(cell), str(figure), figure.measured_s)
-        build, first = figure.cold.get("build_s", 0.0), figure.cold.get("first_step_s", 0.0)
+        build = figure.cold.get("import_time", 0.0) + figure.cold.get("build_time", 0.0)
+        first = figure.cold.get("first_step", 0.0)
         self.spent["importing and building"] += build
         self.spent["first steps"] += first
         self.spent["the rest"] += figure.measured_s - build - first

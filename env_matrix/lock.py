@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from . import index, uv
 from .errors import UserError
@@ -88,19 +89,19 @@ def resolve_reference(stack: Stack) -> dict[str, str]:
 def resolve_release(
     stack: Stack, library: "Library", version: str, uploaded: datetime.datetime, start: dict[str, str] | None
 ) -> dict[str, str]:
-    """The lock of a stack with one library at one version, as of the day after its upload.
+    """The lock of a stack with one library at one version, as of the day after its upload (or as libraries.toml says).
 
     The stack's framework is held at its reference pin, and free to be of its time only where nothing else fits.
     Raises UserError with the reason when there is no lock.
     """
     others: dict[str, str] = {canonicalize_name(Requirement(text).name): text for text in stack.requires}
     others.pop(library.name, None)
-    until = end_of(uploaded.date())
+    until = end_of(library.as_of.get(version, uploaded.date()))
     # What had no release yet at that moment, a stack of that time did without.
     loose = tuple(name if "==" in text else text for name, text in others.items() if first_upload(name) < until)
     held = tuple(name for name in stack.held if name in others)
     extra = f"[{library.extra}]" if library.extra else ""
-    asked = (f"{library.name}{extra}=={version}", *loose, *stack.caps)
+    asked = (f"{library.name}{extra}=={version}", *loose, *stack.caps, *library.needed_by(Version(version)))
     # An override would take the place of the release, too.
     overrides = tuple(asked[0] if Requirement(text).name == library.name else text for text in stack.overrides)
     firmly = Question(

@@ -14,7 +14,7 @@ import tempfile
 from asv.util import TIMEOUT_RETCODE
 
 SKIPPED = re.compile(r"asv: skipped: NotImplementedError\((?P<quote>['\"])(?P<reason>.*)(?P=quote)\)")
-REPORT = re.compile(r"^stepline: (?P<report>\{.*\})$", re.MULTILINE)
+REPORT = re.compile(r"^stepline: (\{.*\})$", re.MULTILINE)
 TIMED_OUT = re.compile(r"timed out \(timeout (?P<seconds>[0-9.]+)s\)")
 EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Unavailable)\b.*")
 SAID_BY_ASV = ("asv: benchmark failed", "Traceback", "For parameters:")
@@ -33,20 +33,31 @@ def read(result_file: pathlib.Path) -> dict[str, dict]:
         return {}
 
 
-def write(result_file: pathlib.Path, runs: list[dict[str, dict]]) -> None:
-    """Add the outcomes of runs, in their order, to those kept for a result file.
+def merge(kept: dict[str, dict], runs: list[dict[str, dict]]) -> dict[str, dict]:
+    """Add the outcomes of runs, in their order, to those that were kept.
 
-    Of each cell the last state is kept, and of every process how many samples it gave: samples of one process are
-    not replicates, and asv keeps them in one flat list.
+    Of each cell the last state is kept, and of every process what it said: samples of one process are not replicates,
+    and asv keeps them in one flat list.
     """
-    kept = read(result_file)
+    merged = dict(kept)
     for run in runs:
         for cell, outcome in run.items():
-            before = kept.get(cell, {}).get("processes", [])
-            kept[cell] = {**outcome, "processes": before + outcome["processes"]}
+            before = merged.get(cell, {}).get("processes", [])
+            merged[cell] = {**outcome, "processes": before + outcome["processes"]}
+    return merged
+
+
+def write(result_file: pathlib.Path, found: dict[str, dict]) -> None:
+    """Write the outcomes of a result file to the side, and put them in their place at once."""
     aside = place(result_file).with_suffix(".new")
-    aside.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+    aside.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
     os.replace(aside, place(result_file))
+
+
+def metric(outcome: dict, name: str) -> list[float]:
+    """What each process of a cell said of one metric; those that did not are left out."""
+    said = (process.get("metrics", {}).get(name) for process in outcome.get("processes", []))
+    return [value for value in said if value is not None]
 
 
 def of_result(benchmark: dict, result, selected: set[int] | None) -> dict[str, dict]:
@@ -62,10 +73,11 @@ def of_result(benchmark: dict, result, selected: set[int] | None) -> dict[str, d
             cell = ", ".join(names)
             output = said.get(cell, "" if said else result.stderr)
             state, reason = judge(result.result[index], result.errcode, without_places(output))
-            report = REPORT.search(output)
-            kept = json.loads(report["report"]) if report else {}
-            samples = len(result.samples[index] or [])
-            found[f"{benchmark['name']}({cell})"] = {"state": state, "reason": reason, "processes": [samples], **kept}
+            reports = REPORT.findall(output)
+            kept = json.loads(reports[-1]) if reports else {}
+            process = {part: kept.pop(part) for part in ("metrics", "conditions") if part in kept}
+            process["samples"] = len(result.samples[index] or [])
+            found[f"{benchmark['name']}({cell})"] = {"state": state, "reason": reason, "processes": [process], **kept}
     return found
 
 

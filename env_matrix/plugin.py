@@ -1,16 +1,20 @@
 """The asv plugin, named in asv.conf.json: releases as commits, and a home for what asv does not keep.
 
-`setup` runs when asv loads the plugin. It changes asv in four places, each in a function of its own below.
+`setup` runs when asv loads the plugin. It changes asv in five places, each in a function of its own below.
 """
 
 import contextlib
 import fcntl
 import inspect
+import itertools
+import math
 import os
 import pathlib
 import shutil
+import statistics
 import sys
 
+from asv.benchmarks import Benchmarks
 from asv.commands import Command
 from asv.commands.continuous import Continuous
 from asv.commands.publish import Publish
@@ -18,6 +22,7 @@ from asv.commands.run import Run
 from asv.machine import Machine, MachineCollection
 from asv.repo import NoSuchNameError, Repo
 from asv.results import Results, get_existing_hashes
+from asv.runner import BenchmarkResult
 from asv.util import UserError as AsvError
 from asv.util import iter_subclasses
 
@@ -141,6 +146,7 @@ def setup():
     state_conditions()
     name_the_machine()
     keep_outcomes()
+    spare_processes()
     fill_configuration()
 
 
@@ -176,7 +182,8 @@ def keep_outcomes():
         for index, (value, samples, stats) in before.items():
             if samples is not None and result.result[index] is None:
                 restore(self, name, index, value, samples, stats, len(result.result))
-        self.outcomes = [*getattr(self, "outcomes", []), outcomes.of_result(benchmark, result, selected_idx)]
+        if benchmark["type"] == "time":
+            self.outcomes = [*getattr(self, "outcomes", []), outcomes.of_result(benchmark, result, selected_idx)]
 
     def restore(self, name, index, *old_and_size):
         *old, size = old_and_size
@@ -187,12 +194,54 @@ def keep_outcomes():
     def save(self, result_dir):
         target = pathlib.Path(result_dir) / self._filename
         aside = pathlib.Path(result_dir) / ".aside"
+        found = outcomes.merge(outcomes.read(target), getattr(self, "outcomes", []))
+        self.outcomes = []
+        for benchmark in TRACKS.values():
+            values = tracked(benchmark, found)
+            if not all(math.isnan(value) for value in values):
+                original_add(self, benchmark, untimed(values))
         original_save(self, str(aside))
         target.parent.mkdir(parents=True, exist_ok=True)
         os.replace(aside / self._filename, target)
-        outcomes.write(target, getattr(self, "outcomes", []))
+        outcomes.write(target, found)
 
     Results.add_result, Results.save = add_result, save
+
+
+TRACKS: dict[str, dict] = {}  # asv's track_ benchmarks, by name, as this process discovered them
+
+
+def spare_processes():
+    """The process of a time_step says what its class' track_ benchmarks track: they need none of their own."""
+    original = Benchmarks.discover.__func__
+
+    def discover(cls, *args, **kwargs):
+        found = original(cls, *args, **kwargs)
+        TRACKS.update({name: one for name, one in found._all_benchmarks.items() if one["type"] == "track"})
+        for name in [name for name in found if name in TRACKS and sibling(name) in found]:
+            del found[name]
+        return found
+
+    Benchmarks.discover = classmethod(discover)
+
+
+def sibling(name):
+    """The time_step benchmark of the class of a track_ benchmark."""
+    return f"{name.rpartition('.')[0]}.time_step"
+
+
+def tracked(benchmark, found):
+    """The median over processes of a track_ benchmark's metric, one value a parameter set; NaN (n/a) without any."""
+    metric = benchmark["name"].rpartition(".track_")[2]
+    cells = [f"{sibling(benchmark['name'])}({', '.join(names)})" for names in itertools.product(*benchmark["params"])]
+    said = [outcomes.metric(found.get(cell, {}), metric) for cell in cells]
+    return [statistics.median(values) if values else math.nan for values in said]
+
+
+def untimed(values):
+    """Values of a track_ benchmark as asv's runner would hand them over."""
+    none = [None] * len(values)
+    return BenchmarkResult(result=values, samples=none, number=none, errcode=0, stderr="", profile=None)
 
 
 def fill_configuration():

@@ -39,6 +39,12 @@ class Library:
     also: tuple[str, ...] = ()
     extra: str = ""
     fresh: tuple[str, ...] = ()
+    as_of: dict[str, datetime.date] = dataclasses.field(default_factory=dict)
+    needs: dict[Version, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+
+    def needed_by(self, version: Version) -> tuple[str, ...]:
+        """Requirements that one of its releases has beside what it asks for itself."""
+        return tuple(text for since, texts in self.needs.items() if since <= version for text in texts)
 
     def keeps(self, versions: list[Version]) -> list[Version]:
         """Those of all published versions that the history keeps, oldest first."""
@@ -83,6 +89,8 @@ def libraries(path: pathlib.Path = stacks.HERE / "libraries.toml") -> dict[str, 
                 also=tuple(entry.get("also", ())),
                 extra=entry.get("extra", ""),
                 fresh=tuple(entry.get("fresh", ())),
+                as_of=dict(entry.get("as_of", {})),
+                needs={Version(since): tuple(texts) for since, texts in entry.get("needs", {}).items()},
             )
             for name, entry in tomllib.loads(path.read_text()).items()
         }

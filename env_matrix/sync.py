@@ -51,7 +51,9 @@ def add(library: releases.Library, version: Version, uploaded: datetime.datetime
             pins.refuse(path, str(error))
             yield f"{name} on {stack.name}: no lock: {error}"
             continue
-        pins.write(path, f"{name} on {stack.name}, resolved as of {uploaded.date()}", found)
+        pins.write(
+            path, f"{name} on {stack.name}, resolved as of {library.as_of.get(str(version), uploaded.date())}", found
+        )
         changed = pins.difference(start, found) if start else []
         yield f"{name} on {stack.name}: {len(found)} packages" + (f"; {', '.join(changed)}" if start else "")
     every = releases.uploads()

@@ -71,7 +71,7 @@ def test_generate_makes_exactly_the_asked_number_of_tokens(described, task):
     for stack, mode in COLUMNS:
         cell = described(stack, mode)[task]
         if cell["state"] == "measured":
-            assert cell["new_tokens"] == NEW_TOKENS, stack.name
+            assert cell["facts"]["new_tokens"] == NEW_TOKENS, stack.name
 
 
 def test_the_compiled_column_compiles(described):
