@@ -28,12 +28,14 @@ def wanted(lock: pathlib.Path) -> dict[str, str]:
 def sync(pins: dict[str, str]) -> None:
     """Install exactly `pins` into this interpreter's environment; only what differs is touched.
 
+    Modules are compiled here, or the first process after an install would time that as importing.
+
     Raises UserError when uv cannot.
     """
     with tempfile.TemporaryDirectory() as folder:
         requirements = pathlib.Path(folder) / "lock.txt"
         requirements.write_text("".join(f"{name}=={version}\n" for name, version in pins.items()))
-        command = ["pip", "sync", "--quiet", "--python", sys.executable, str(requirements)]
+        command = ["pip", "sync", "--quiet", "--compile-bytecode", "--python", sys.executable, str(requirements)]
         said = uv.run([*command, *uv.arguments(uv.pip_settings())])
     if said.returncode:
         raise UserError(f"the environment could not be installed: {uv.explain(said.stderr)}")
