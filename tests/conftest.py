@@ -140,7 +140,8 @@ class Toy:
         shutil.copytree(ROOT / "env_matrix", root / "env_matrix", ignore=shutil.ignore_patterns("__pycache__"))
         (root / "benchmarks").mkdir()
         (root / "benchmarks" / "__init__.py").touch()
-        shutil.copy(ROOT / "benchmarks" / "protocol.py", root / "benchmarks")
+        for module in ("protocol.py", "evidence.py"):
+            shutil.copy(ROOT / "benchmarks" / module, root / "benchmarks")
         (root / "benchmarks" / "toy.py").write_text(TOY)
         (root / "benchmarks" / "sizes.json").write_text(json.dumps(TOY_SIZES))
         harness = (ROOT / "env_matrix" / "stacks.toml").read_text().partition("[harness]\n")[2]

@@ -1,8 +1,12 @@
 """The arithmetic of a sample, on a clock that the test turns."""
 
+import inspect
+import json
+import math
+
 import pytest
 
-from benchmarks import protocol
+from benchmarks import evidence, protocol
 
 
 class Clock:
@@ -54,15 +58,54 @@ def test_the_workload_is_built_once(monkeypatch, clock, capsys):
             def run(steps):
                 clock.now += 1.0 + 0.5 * steps
 
-            return protocol.Workload(run, 1, 1, {})
+            return protocol.Workload(run, 1, 1, {}, new_tokens=lambda: 3)
+
+        def time_step(self, scale):
+            self.sample()
 
     toy = Toy()
     for _ in range(3):  # asv calls setup before every sample
         toy.setup("tiny")
-        toy.sample()
+        toy.time_step("tiny")
     assert built == ["tiny"]
     assert toy.timer() == pytest.approx(3 * 0.5)
-    assert capsys.readouterr().out.count("stepline: ") == 1
+    last = json.loads(capsys.readouterr().out.splitlines()[-1].removeprefix("stepline: "))
+    assert last["facts"] == {"new_tokens": 3}
+    assert last["metrics"]["first_step"] == pytest.approx(1.5)
+    assert set(last["metrics"]) <= set(evidence.METRICS)
+    assert last["conditions"].keys() >= {"load_before", "load_after", "canary_s", "warm_up_s"}
+
+
+def test_a_cell_without_a_step_is_no_benchmark():
+    assert inspect.isabstract(protocol.Cell)  # asv passes abstract classes over
+
+
+def test_every_metric_is_a_benchmark_with_a_unit():
+    for metric, unit in evidence.METRICS.items():
+        assert getattr(protocol.Cell, f"track_{metric}").unit == unit
+
+
+def test_a_metric_that_a_process_does_not_have_is_not_applicable():
+    class Toy(protocol.Cell):
+        metrics = {"operators": 12}
+
+        def time_step(self, scale):
+            """Never called."""
+
+    assert Toy().track_operators("tiny") == 12
+    assert math.isnan(Toy().track_graphs("tiny"))
+
+
+def test_drift_compares_the_halves_of_a_process():
+    assert evidence.drift([1.0, 1.0, 1.0, 1.1, 1.1, 1.1]) == pytest.approx(10)
+    assert evidence.drift([1.0, 2.0]) is None
+
+
+def test_memory_is_read_from_this_process():
+    before = evidence.resident()
+    held = bytearray(64_000_000)
+    assert evidence.added(before, evidence.resident()) == pytest.approx(64, rel=0.2)
+    assert evidence.peak() >= len(held)
 
 
 def test_conditions_are_stated_before_a_framework_is_imported(monkeypatch):
