@@ -1,6 +1,7 @@
 """The command line: what asv cannot express."""
 
 import errno
+import json
 import signal
 import sys
 
@@ -8,14 +9,17 @@ import click
 
 from . import bench as measuring
 from . import doctor as machine_doctor
+from . import judge, releases, report, series
 from . import lock as locking
 from . import pins as locks
-from . import releases
+from . import regressions as changed
 from . import site as pages
 from . import sync as syncing
 from .errors import UserError
 from .progress import Progress
 from .stacks import ROOT, choose, load
+
+SHARE = click.FloatRange(0, 10, min_open=True)
 
 
 class Group(click.Group):
@@ -150,6 +154,33 @@ def lock(stack, check):
     history = releases.History.load()
     unlocked = [f"{r.name} on {stack}" for r in history.releases for stack in r.refused]
     click.echo(f"{len(history.releases)} releases; {len(unlocked)} times a release has no lock on a stack")
+
+
+@main.command()
+@click.option("--library", multiple=True, help="Only this tracked library; may be repeated.")
+@click.option("--stack", multiple=True, help="Only this stack, with or without its mode; may be repeated.")
+@click.option("--task", multiple=True, help="Only this task; may be repeated.")
+@click.option("--machine", multiple=True, help="Only this machine; may be repeated.")
+@click.option("--metric", multiple=True, default=["step_time"], show_default=True, help="May be repeated; all for all.")
+@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), help="Only releases uploaded from this day on.")
+@click.option("--threshold", default=judge.THRESHOLD, show_default=True, type=SHARE, help="Smallest change to show.")
+@click.option("--json", "as_json", is_flag=True, help="Everything about every change, as JSON.")
+def regressions(library, stack, task, machine, metric, since, threshold, as_json):
+    """Say at which releases what was measured became slower or faster, how sure that is, and what else changed."""
+    every, left_out = series.load(ROOT, releases.History.load(), load())
+    wanted = [] if "all" in metric else list(metric)
+    parts = [("library", library), ("column", stack), ("task", task), ("machine", machine), ("metric", wanted)]
+    some = changed.chosen(every, {name: list(asked) for name, asked in parts})
+    found, more = changed.find(some, threshold)
+    if since:
+        found = changed.since(found, since.date())
+    for sentence in [*left_out, *more]:
+        click.echo(f"stepline: {sentence}", err=True)
+    if as_json:
+        click.echo(json.dumps([finding.as_data() for finding in found], indent=1))
+        return
+    for line in report.histories(some, found):
+        click.echo(line)
 
 
 @main.command()

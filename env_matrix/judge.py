@@ -4,6 +4,8 @@ Values are compared on a logarithmic scale: what is found is a ratio, and does n
 """
 
 import dataclasses
+import itertools
+import math
 
 import numpy
 import ruptures
@@ -11,7 +13,7 @@ from scipy import stats
 
 THRESHOLD = 0.05  # the smallest change that is reported
 ALPHA = 0.01  # of all reported changes the share that may be none
-PENALTY = 3.0  # times the noise's variance and the logarithm of the number of releases; scripts/detection.py tried it
+PENALTY = 6.0  # times the noise's variance and the logarithm of the number of releases; scripts/detection.py tried it
 FLOOR = 1e-4  # noise below which no measured series is taken to be
 
 
@@ -21,34 +23,46 @@ class Change:
 
     Attributes:
         index: of the first release that has it.
-        ratio: after over before; low and high are its 95% confidence limits.
+        before: the level until then, since the change before it; after: the level from then on, until the next.
+        low: and high, 95% confidence limits of the ratio of after to before.
         p: probability of so large a change from noise alone, anywhere in the series.
     """
 
     index: int
-    ratio: float
+    before: float
+    after: float
     low: float
     high: float
     p: float
 
+    @property
+    def ratio(self) -> float:
+        return self.after / self.before if self.before else math.inf
+
+
+def centres(values: list[list[float]]) -> numpy.ndarray:
+    """The logarithm of each release's median process: one process that was disturbed moves it little."""
+    return numpy.array([numpy.median(numpy.log(release)) for release in values])
+
 
 def noise(values: list[list[float]]) -> float:
-    """The noise of a series: standard deviation of the logarithm of a release's mean, from one release to another.
+    """The noise of a series: standard deviation of the logarithm of a release's figure, from one release to another.
 
-    The larger of two estimates: from the differences of neighbouring releases, by their median so that steps do not
-    count, and from the processes within releases.
+    The larger of two estimates: from the differences of neighbouring releases, and from the processes within releases;
+    both by medians, so that neither a step nor a disturbed process counts.
     """
-    logs = [numpy.log(release) for release in values]
-    means = numpy.array([release.mean() for release in logs])
-    between = 0.0
-    if len(means) > 2:
-        # About nought, not about their median; the quantile makes it a normal distribution's standard deviation.
-        between = float(numpy.median(numpy.abs(numpy.diff(means))) / stats.norm.ppf(0.75)) / 2**0.5
-    spare = sum(len(release) - 1 for release in logs)
+    middles = centres(values)
+    normal = stats.norm.ppf(0.75)  # the median of absolute values is this many standard deviations
+    between = float(numpy.median(numpy.abs(numpy.diff(middles)))) / normal / 2**0.5 if len(middles) > 2 else 0.0
+    repeated = [
+        numpy.log(release) - middle for release, middle in zip(values, middles, strict=True) if len(release) > 1
+    ]
     within = 0.0
-    if spare:
-        variance = sum(((release - release.mean()) ** 2).sum() for release in logs) / spare
-        within = (variance / numpy.mean([len(release) for release in logs])) ** 0.5
+    if repeated:
+        size = float(numpy.mean([len(release) for release in repeated]))
+        one = float(numpy.median(numpy.abs(numpy.concatenate(repeated)))) / normal * (size / (size - 1)) ** 0.5
+        # A median of three or more varies more than a mean does: by pi/2 in the limit (Kenney and Keeping 1962).
+        within = one * ((numpy.pi / 2 if size > 2 else 1.0) / size) ** 0.5
     return max(between, within, FLOOR)
 
 
@@ -67,19 +81,19 @@ def changes(values: list[list[float]], threshold: float = THRESHOLD) -> list[Cha
     """The changes of a series, oldest first. `values` holds of every release, oldest first, a figure a process.
 
     Segments are those of least squares with a penalty (PELT: Killick, Fearnhead and Eckley 2012, from ruptures); every
-    border between two is then put to a t test on the means of releases, times the number of places it could be at.
+    border between two is then put to a t test on the releases' medians, times the number of places it could be at.
     Raises ValueError when a figure is not positive and finite, or a release has none.
     """
     if any(not release or not numpy.all(numpy.isfinite(release)) or min(release) <= 0 for release in values):
         raise ValueError("a series needs positive, finite figures of every release")
     if len(values) < 3:
         return []
-    means = numpy.array([numpy.log(release).mean() for release in values])
+    means = centres(values)
     sigma = noise(values)
     penalty = PENALTY * sigma**2 * numpy.log(len(means))
     ends = ruptures.Pelt(model="l2", min_size=1, jump=1).fit(means.reshape(-1, 1)).predict(pen=penalty)
     borders = [0, *ends]
-    parts = [means[begin:end] for begin, end in zip(borders, borders[1:], strict=False)]
+    parts = [means[begin:end] for begin, end in itertools.pairwise(borders)]
     spare = len(means) - len(parts)
     residual = (sum(((part - part.mean()) ** 2).sum() for part in parts) / spare) ** 0.5 if spare else 0.0
     found = []
@@ -90,8 +104,24 @@ def changes(values: list[list[float]], threshold: float = THRESHOLD) -> list[Cha
         p = min(float(2 * stats.t.sf(abs(step) / error, df)) * (len(means) - 1), 1.0)
         if abs(step) >= numpy.log1p(threshold):
             reach = float(stats.t.isf(0.025, df)) * error
-            limits = (float(numpy.exp(step - reach)), float(numpy.exp(step + reach)))
-            found.append(Change(index, float(numpy.exp(step)), *limits, p))
+            was, now, low, high = numpy.exp([before.mean(), after.mean(), step - reach, step + reach]).tolist()
+            found.append(Change(index, was, now, low, high, p))
+    return found
+
+
+def steps(values: list[list[float]]) -> list[Change]:
+    """The changes of a series without noise, such as a count, oldest first: every difference is one, and is certain.
+
+    Raises ValueError when processes of one release disagree.
+    """
+    if any(not release or min(release) != max(release) for release in values):
+        raise ValueError("processes of one release disagree")
+    levels = [release[0] for release in values]
+    found = []
+    for index, (before, after) in enumerate(itertools.pairwise(levels), 1):
+        if before != after:
+            ratio = after / before if before else math.inf
+            found.append(Change(index, before, after, ratio, ratio, 0.0))
     return found
 
 

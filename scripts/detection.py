@@ -1,11 +1,13 @@
 """Compare detectors of change on labelled series: asv's own, Apache Otava's, and Stepline's.
 
-    .venv/bin/python -m pip install apache-otava==0.8.0 --target OTAVA && PYTHONPATH=OTAVA .venv/bin/python scripts/detection.py
+    .venv/bin/python -m pip install --target OTAVA apache-otava==0.8.0
+    PYTHONPATH=.venv/lib/python3.11/site-packages:OTAVA .venv/bin/python scripts/detection.py
 
 Prints a Markdown table. A series has one step at a known release or none; a detector finds it when it reports a change
 of at least 5% at exactly that release, and every other report is a false alarm, counted a series.
 """
 
+import itertools
 import sys
 
 import numpy
@@ -25,10 +27,7 @@ def make(kind, step, rng):
     sigma = {"quiet": 0.01, "noisy": 0.03, "very noisy": 0.05}.get(kind, sigma)
     shape = (releases, processes)
     between = rng.normal(0, sigma / 2, (releases, 1))  # what all processes of a release share
-    if kind == "heavy tails":
-        within = sigma * rng.standard_t(3, shape)
-    else:
-        within = rng.normal(0, sigma, shape)
+    within = sigma * (rng.standard_t(3, shape) if kind == "heavy tails" else rng.standard_normal(shape))
     trend = 0.002 * numpy.arange(releases)[:, None] if kind == "drift" else 0.0
     at = releases - 1 if kind == "newest release" else int(rng.integers(2, releases - 1))
     level = numpy.where(numpy.arange(releases) >= at, numpy.log1p(step), 0.0)[:, None]
@@ -38,7 +37,8 @@ def make(kind, step, rng):
 def by_asv(values):
     steps = detect_steps([float(value) for value in numpy.median(values, axis=1)])
     return [
-        after[0] for before, after in zip(steps, steps[1:], strict=False)
+        after[0]
+        for before, after in itertools.pairwise(steps)
         if abs(numpy.log(after[2] / before[2])) >= numpy.log1p(judge.THRESHOLD)
     ]
 
@@ -46,10 +46,7 @@ def by_asv(values):
 def by_otava(values):
     found = compute_change_points(numpy.median(values, axis=1))
     points = found[0] if isinstance(found, tuple) else found
-    return [
-        point.index for point in points
-        if abs(point.stats.forward_rel_change()) >= judge.THRESHOLD
-    ]
+    return [point.index for point in points if abs(point.stats.forward_rel_change()) >= judge.THRESHOLD]
 
 
 def by_us(values):
