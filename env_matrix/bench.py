@@ -19,7 +19,7 @@ from . import machine, outcomes, site
 from .errors import UserError
 from .progress import Progress
 from .releases import REFERENCE, History, Release, libraries
-from .stacks import Stack, choose
+from .stacks import SIDE, Stack, choose
 
 PUBLISH_EVERY = 60  # seconds, so that publishing takes little of the machine
 FULL_DISK = "No space left on device"
@@ -78,6 +78,7 @@ class Figure:
     reason: str = ""
     seconds: float | None = None
     samples: tuple[float, ...] = ()
+    last: tuple[float, ...] = ()  # the samples of its last process
     cold: dict[str, float] = dataclasses.field(default_factory=dict)
     measured_s: float = 0.0  # what the whole cell took
 
@@ -91,10 +92,11 @@ class Figure:
 class Bench:
     """asv in one repository, cell by cell."""
 
-    def __init__(self, root: pathlib.Path, attributes: dict[str, str], verbose: bool = False):
+    def __init__(self, root: pathlib.Path, attributes: dict[str, str], verbose: bool = False, side: str = ""):
         self.root = root
         self.attributes = attributes
         self.verbose = verbose
+        self.side = side  # names another set of environments, so that two releases can be installed at once
 
     def asv(self, *arguments: str) -> subprocess.CompletedProcess:
         """Run asv here with this interpreter; its output is returned, not shown.
@@ -109,6 +111,7 @@ class Bench:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            env={**os.environ, SIDE: self.side},
         )
         try:
             output, _ = process.communicate()
@@ -140,7 +143,7 @@ class Bench:
 
         Raises UserError when asv has not made it yet.
         """
-        for info in (self.root / ".asv" / "env").glob("*/asv-env-info.json"):
+        for info in (self.root / ".asv" / f"env{self.side}").glob("*/asv-env-info.json"):
             if json.loads(info.read_text())["build_env_vars"].get("STEPLINE_STACK") == stack.name:
                 return info.parent / "bin" / "python"
         raise UserError(f"{stack.name} has no environment yet: run make bench STACK={stack.name} first")
@@ -186,9 +189,14 @@ class Bench:
     def result_file(self, cell: Cell) -> pathlib.Path:
         return self.root / "results" / get_filename(machine.facts()["machine"], cell.release.id, cell.environment)
 
+    def outcome(self, cell: Cell) -> dict:
+        """What is kept of a cell beside asv's figures."""
+        nothing = {"state": "failed", "reason": "asv recorded nothing", "processes": []}
+        return outcomes.read(self.result_file(cell)).get(cell.key, nothing)
+
     def processes(self, cell: Cell) -> int:
         """How many processes have already run a cell, whatever came of them."""
-        return len(outcomes.read(self.result_file(cell)).get(cell.key, {}).get("processes", []))
+        return len(self.outcome(cell)["processes"])
 
     def figure(self, cell: Cell) -> Figure:
         """What the result files hold for a cell.
@@ -196,15 +204,17 @@ class Bench:
         Raises UserError when a file of theirs is broken.
         """
         path = self.result_file(cell)
-        outcome = outcomes.read(path).get(cell.key, {"state": "failed", "reason": "asv recorded nothing"})
-        cold = (outcome.get("processes") or [{}])[-1].get("metrics", {})
+        outcome = self.outcome(cell)
+        cold = (outcome["processes"] or [{}])[-1].get("metrics", {})
         if outcome["state"] != "measured":
             return Figure(outcome["state"], outcome["reason"], cold=cold)
         try:
             data = json.loads(path.read_text())
             row = dict(zip(data["result_columns"], data["results"][cell.benchmark], strict=False))
             index = list(itertools.product(*row["params"])).index(cell.parameters)
-            return Figure("measured", "", row["result"][index], tuple(row["samples"][index]), cold)
+            samples = tuple(row["samples"][index])
+            count = outcome["processes"][-1]["samples"]
+            return Figure("measured", "", row["result"][index], samples, samples[-count:], cold)
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{path} is not a whole result file: move it away and run again") from error
 

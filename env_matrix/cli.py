@@ -6,6 +6,7 @@ import signal
 import sys
 
 import click
+from rich.console import Console
 
 from . import bench as measuring
 from . import doctor as machine_doctor
@@ -15,6 +16,7 @@ from . import pins as locks
 from . import regressions as changed
 from . import site as pages
 from . import sync as syncing
+from . import upgrade as comparing
 from .errors import UserError
 from .progress import Progress
 from .stacks import ROOT, choose, load
@@ -154,6 +156,40 @@ def lock(stack, check):
     history = releases.History.load()
     unlocked = [f"{r.name} on {stack}" for r in history.releases for stack in r.refused]
     click.echo(f"{len(history.releases)} releases; {len(unlocked)} times a release has no lock on a stack")
+
+
+@main.command()
+@click.argument("before")
+@click.argument("after")
+@click.option("--stack", multiple=True, help="Only this stack; may be repeated.")
+@click.option("--mode", multiple=True, type=click.Choice(["eager", "compiled"]), help="Only this mode of native-torch.")
+@click.option("--task", multiple=True, help="Only this task; may be repeated.")
+@click.option("--scale", default="tiny", show_default=True, help="tiny, or paper for the published sizes.")
+@click.option(
+    "--threshold", default=judge.THRESHOLD, show_default=True, type=SHARE, help="Smallest change that counts."
+)
+@click.option("--budget", default=60.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Minutes.")
+@click.option("--format", "form", default="text", show_default=True, type=click.Choice(list(report.FORMATS)))
+@click.option("--verbose", is_flag=True, help="Show all that asv says.")
+def upgrade(before, after, stack, mode, task, scale, threshold, budget, form, verbose):
+    """Say what going from release BEFORE to release AFTER costs, task by task.
+
+    Both are measured in turns until every task has a verdict. Exit status: 0 no slowdown, 1 a slowdown, 2 undecided
+    or failed.
+    """
+    try:
+        history = releases.History.load()
+        one, other = history.one(before), history.one(after)
+        with Progress(Console(stderr=True, highlight=False, soft_wrap=True)) as progress:
+            pair = comparing.Upgrade(ROOT, progress, one, other, threshold, verbose)
+            pair.prepare(stacks_named(stack), list(mode), list(task), scale)
+            pair.measure(budget * 60)
+            comparison = pair.judge()
+    except UserError as error:
+        click.echo(f"stepline: {error}", err=True)
+        sys.exit(2)  # 1 would say that there is a slowdown
+    click.echo(report.FORMATS[form](comparison))
+    sys.exit(comparison.exit_code)
 
 
 @main.command()

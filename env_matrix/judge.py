@@ -128,3 +128,58 @@ def steps(values: list[list[float]]) -> list[Change]:
 def believed(p: list[float]) -> list[bool]:
     """Which of many p-values stand when at most a share ALPHA of those may be false (Benjamini and Hochberg 1995)."""
     return [bool(value <= ALPHA) for value in stats.false_discovery_control(p)] if p else []
+
+
+SLOWER, FASTER, SAME, UNDECIDED = "slower", "faster", "no change", "undecided"
+LOOKS = (3, 4, 5, 7, 10, 14, 20, 28, 40)  # rounds after which a pair is judged; at the last it ends undecided
+CONFIDENCE = 0.95  # of a pair's interval, at all looks together
+TRIM = 0.2  # of the processes of a side, at each end; the share that Wilcox (2012) advises
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """How two sides compare.
+
+    Attributes:
+        ratio: after over before; low and high are its confidence limits, None with fewer than two figures a side.
+        verdict: slower or faster when the interval lies beyond the threshold, no change when inside it.
+        p: probability of such figures if the true ratio were not beyond the threshold on the side it seems to be.
+    """
+
+    ratio: float
+    low: float | None
+    high: float | None
+    verdict: str
+    p: float
+
+
+def pair(before: list[float], after: list[float], threshold: float = THRESHOLD, looks: int = 1) -> Pair:
+    """Compare two sides by a figure a process each.
+
+    Yuen's test for trimmed means (Yuen 1974, in scipy), on logarithms. `looks` is how often the same pair is judged as
+    it grows: each interval is widened so that all of them together hold (Bonferroni).
+    Raises ValueError when a side has no figure, or one that is not positive and finite.
+    """
+    sides = [numpy.asarray(side, dtype=float) for side in (before, after)]
+    if any(not len(side) or not numpy.all(numpy.isfinite(side)) or side.min() <= 0 for side in sides):
+        raise ValueError("a pair needs positive, finite figures on both sides")
+    was, now = (numpy.log(side) for side in sides)
+    edge = float(numpy.log1p(threshold))
+    step = float(stats.trim_mean(now, TRIM) - stats.trim_mean(was, TRIM))
+    if min(len(was), len(now)) < 2:
+        return Pair(math.exp(step), None, None, UNDECIDED, 1.0)
+    if max(numpy.ptp(was), numpy.ptp(now)) < FLOOR:  # a clock's ticks, not a measure of noise
+        low, high, p = step - FLOOR, step + FLOOR, 0.0 if abs(step) - FLOOR > edge else 1.0
+    else:
+        test = stats.ttest_ind(now, was, equal_var=False, trim=TRIM)
+        low, high = (float(end) for end in test.confidence_interval(1 - (1 - CONFIDENCE) / looks))
+        error = (step / float(test.statistic)) if test.statistic else math.inf
+        p = float(stats.t.sf((abs(step) - edge) / abs(error), float(test.df)))
+    verdict = UNDECIDED
+    if low > edge:
+        verdict = SLOWER
+    elif high < -edge:
+        verdict = FASTER
+    elif -edge < low and high < edge:
+        verdict = SAME
+    return Pair(math.exp(step), math.exp(low), math.exp(high), verdict, p)

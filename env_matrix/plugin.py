@@ -266,7 +266,9 @@ def _fill(command):
             return original(cls, conf, args, **kwargs)
         if issubclass(cls, Run) and args.range is None:
             args.range = releases.REFERENCE
-        with only_one(pathlib.Path(conf.env_dir).parent / "run.lock"):
+        lock = pathlib.Path(conf.env_dir).parent / "run.lock"
+        conf.env_dir += os.environ.get(stacks.SIDE, "")
+        with only_one(lock):
             return original(cls, conf, args, **kwargs)
 
     command.run_from_conf_args = classmethod(run_from_conf_args)

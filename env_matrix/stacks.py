@@ -11,6 +11,7 @@ from .errors import UserError
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent
 LOCKS = HERE / "locks"
+SIDE = "STEPLINE_SIDE"  # environment variable: which of two sets of environments asv is to use
 
 
 @dataclasses.dataclass(frozen=True)
