@@ -13,7 +13,7 @@ from scipy import stats
 
 THRESHOLD = 0.05  # the smallest change that is reported
 ALPHA = 0.01  # of all reported changes the share that may be none
-PENALTY = 6.0  # times the noise's variance and the logarithm of the number of releases; scripts/detection.py tried it
+PENALTY = 4.0  # times the noise's variance and the logarithm of the number of releases; scripts/detection.py tried it
 FLOOR = 1e-4  # noise below which no measured series is taken to be
 
 
@@ -45,25 +45,31 @@ def centres(values: list[list[float]]) -> numpy.ndarray:
     return numpy.array([numpy.median(numpy.log(release)) for release in values])
 
 
+def within(values: list[list[float]]) -> tuple[float, int]:
+    """Standard error of a release's centre from its processes' differences, and the degrees of freedom behind it.
+
+    Not a robust estimate: a process that was disturbed shows how far a centre can be from where it should be.
+    """
+    repeated = [numpy.log(release) for release in values if len(release) > 1]
+    df = sum(len(release) - 1 for release in repeated)
+    if not df:
+        return 0.0, 0
+    one = (sum(((release - release.mean()) ** 2).sum() for release in repeated) / df) ** 0.5
+    size = float(numpy.mean([len(release) for release in repeated]))
+    # A median of three or more varies more than a mean does: by pi/2 in the limit (Kenney and Keeping 1962).
+    return float(one * ((numpy.pi / 2 if size > 2 else 1.0) / size) ** 0.5), df
+
+
 def noise(values: list[list[float]]) -> float:
     """The noise of a series: standard deviation of the logarithm of a release's figure, from one release to another.
 
-    The larger of two estimates: from the differences of neighbouring releases, and from the processes within releases;
-    both by medians, so that neither a step nor a disturbed process counts.
+    The larger of two estimates: from the differences of neighbouring releases, by their median, so that a step does
+    not count; and from the processes within releases.
     """
     middles = centres(values)
     normal = stats.norm.ppf(0.75)  # the median of absolute values is this many standard deviations
     between = float(numpy.median(numpy.abs(numpy.diff(middles)))) / normal / 2**0.5 if len(middles) > 2 else 0.0
-    repeated = [
-        numpy.log(release) - middle for release, middle in zip(values, middles, strict=True) if len(release) > 1
-    ]
-    within = 0.0
-    if repeated:
-        size = float(numpy.mean([len(release) for release in repeated]))
-        one = float(numpy.median(numpy.abs(numpy.concatenate(repeated)))) / normal * (size / (size - 1)) ** 0.5
-        # A median of three or more varies more than a mean does: by pi/2 in the limit (Kenney and Keeping 1962).
-        within = one * ((numpy.pi / 2 if size > 2 else 1.0) / size) ** 0.5
-    return max(between, within, FLOOR)
+    return max(between, within(values)[0], FLOOR)
 
 
 def smallest_visible(values: list[list[float]], before: int, after: int) -> float:
@@ -80,32 +86,46 @@ def smallest_visible(values: list[list[float]], before: int, after: int) -> floa
 def changes(values: list[list[float]], threshold: float = THRESHOLD) -> list[Change]:
     """The changes of a series, oldest first. `values` holds of every release, oldest first, a figure a process.
 
-    Segments are those of least squares with a penalty (PELT: Killick, Fearnhead and Eckley 2012, from ruptures); every
-    border between two is then put to a t test on the releases' medians, times the number of places it could be at.
+    Candidates are the borders between segments of least squares with a penalty (PELT: Killick, Fearnhead and Eckley
+    2012, from ruptures). Each is put to a t test between its two segments, times the number of places it could be at,
+    and the weakest is dropped until all that are left pass (backward elimination).
     Raises ValueError when a figure is not positive and finite, or a release has none.
     """
     if any(not release or not numpy.all(numpy.isfinite(release)) or min(release) <= 0 for release in values):
         raise ValueError("a series needs positive, finite figures of every release")
     if len(values) < 3:
         return []
-    means = centres(values)
-    sigma = noise(values)
-    penalty = PENALTY * sigma**2 * numpy.log(len(means))
-    ends = ruptures.Pelt(model="l2", min_size=1, jump=1).fit(means.reshape(-1, 1)).predict(pen=penalty)
-    borders = [0, *ends]
-    parts = [means[begin:end] for begin, end in itertools.pairwise(borders)]
-    spare = len(means) - len(parts)
-    residual = (sum(((part - part.mean()) ** 2).sum() for part in parts) / spare) ** 0.5 if spare else 0.0
+    middles = centres(values)
+    penalty = PENALTY * noise(values) ** 2 * numpy.log(len(middles))
+    borders = ruptures.Pelt(model="l2", min_size=1, jump=1).fit(middles.reshape(-1, 1)).predict(pen=penalty)[:-1]
+    while borders:
+        tested = compared(values, middles, borders)
+        weakest = max(tested, key=lambda change: change.p)
+        if weakest.p <= ALPHA:
+            return [change for change in tested if abs(math.log(change.ratio)) >= math.log1p(threshold)]
+        borders.remove(weakest.index)
+    return []
+
+
+def compared(values: list[list[float]], middles: numpy.ndarray, borders: list[int]) -> list[Change]:
+    """What a t test says of each border between segments.
+
+    The variance is pooled over what is left between the releases of a segment and what processes of a release differ
+    by, each with its degrees of freedom.
+    """
+    parts = [middles[begin:end] for begin, end in itertools.pairwise([0, *borders, len(middles)])]
+    left = sum(((part - part.mean()) ** 2).sum() for part in parts)
+    inside, inside_df = within(values)
+    df = max(len(middles) - len(parts) + inside_df, 1)
+    sigma = max(((left + inside_df * inside**2) / df) ** 0.5, FLOOR)
     found = []
-    for index, before, after in zip(ends, parts, parts[1:], strict=False):
-        error = max(sigma, residual) * (1 / len(before) + 1 / len(after)) ** 0.5
+    for index, before, after in zip(borders, parts, parts[1:], strict=False):
+        error = sigma * (1 / len(before) + 1 / len(after)) ** 0.5
         step = after.mean() - before.mean()
-        df = max(spare, 1)
-        p = min(float(2 * stats.t.sf(abs(step) / error, df)) * (len(means) - 1), 1.0)
-        if abs(step) >= numpy.log1p(threshold):
-            reach = float(stats.t.isf(0.025, df)) * error
-            was, now, low, high = numpy.exp([before.mean(), after.mean(), step - reach, step + reach]).tolist()
-            found.append(Change(index, was, now, low, high, p))
+        p = min(float(2 * stats.t.sf(abs(step) / error, df)) * (len(middles) - 1), 1.0)
+        reach = float(stats.t.isf(0.025, df)) * error
+        was, now, low, high = numpy.exp([before.mean(), after.mean(), step - reach, step + reach]).tolist()
+        found.append(Change(index, was, now, low, high, p))
     return found
 
 
@@ -125,13 +145,13 @@ def steps(values: list[list[float]]) -> list[Change]:
     return found
 
 
-def believed(p: list[float]) -> list[bool]:
-    """Which of many p-values stand when at most a share ALPHA of those may be false (Benjamini and Hochberg 1995)."""
-    return [bool(value <= ALPHA) for value in stats.false_discovery_control(p)] if p else []
+def believed(p: list[float], share: float = ALPHA) -> list[bool]:
+    """Which of many p-values stand when at most a share of those may be false (Benjamini and Hochberg 1995)."""
+    return [bool(value <= share) for value in stats.false_discovery_control(p)] if p else []
 
 
 SLOWER, FASTER, SAME, UNDECIDED = "slower", "faster", "no change", "undecided"
-LOOKS = (3, 4, 5, 7, 10, 14, 20, 28, 40)  # rounds after which a pair is judged; at the last it ends undecided
+LOOKS = (3, 5, 10, 20, 40)  # rounds after which a pair is judged; at the last it ends undecided
 CONFIDENCE = 0.95  # of a pair's interval, at all looks together
 TRIM = 0.2  # of the processes of a side, at each end; the share that Wilcox (2012) advises
 
@@ -142,44 +162,50 @@ class Pair:
 
     Attributes:
         ratio: after over before; low and high are its confidence limits, None with fewer than two figures a side.
-        verdict: slower or faster when the interval lies beyond the threshold, no change when inside it.
-        p: probability of such figures if the true ratio were not beyond the threshold on the side it seems to be.
+        p: probability of so different sides from noise alone, at any of the looks.
     """
 
     ratio: float
     low: float | None
     high: float | None
-    verdict: str
     p: float
 
 
-def pair(before: list[float], after: list[float], threshold: float = THRESHOLD, looks: int = 1) -> Pair:
+def pair(before: list[float], after: list[float], looks: int = len(LOOKS)) -> Pair:
     """Compare two sides by a figure a process each.
 
     Yuen's test for trimmed means (Yuen 1974, in scipy), on logarithms. `looks` is how often the same pair is judged as
-    it grows: each interval is widened so that all of them together hold (Bonferroni).
+    it grows: interval and p-value are those of all of them together (Bonferroni).
     Raises ValueError when a side has no figure, or one that is not positive and finite.
     """
     sides = [numpy.asarray(side, dtype=float) for side in (before, after)]
     if any(not len(side) or not numpy.all(numpy.isfinite(side)) or side.min() <= 0 for side in sides):
         raise ValueError("a pair needs positive, finite figures on both sides")
     was, now = (numpy.log(side) for side in sides)
-    edge = float(numpy.log1p(threshold))
     step = float(stats.trim_mean(now, TRIM) - stats.trim_mean(was, TRIM))
     if min(len(was), len(now)) < 2:
-        return Pair(math.exp(step), None, None, UNDECIDED, 1.0)
+        return Pair(math.exp(step), None, None, 1.0)
     if max(numpy.ptp(was), numpy.ptp(now)) < FLOOR:  # a clock's ticks, not a measure of noise
-        low, high, p = step - FLOOR, step + FLOOR, 0.0 if abs(step) - FLOOR > edge else 1.0
-    else:
-        test = stats.ttest_ind(now, was, equal_var=False, trim=TRIM)
-        low, high = (float(end) for end in test.confidence_interval(1 - (1 - CONFIDENCE) / looks))
-        error = (step / float(test.statistic)) if test.statistic else math.inf
-        p = float(stats.t.sf((abs(step) - edge) / abs(error), float(test.df)))
-    verdict = UNDECIDED
-    if low > edge:
-        verdict = SLOWER
-    elif high < -edge:
-        verdict = FASTER
-    elif -edge < low and high < edge:
-        verdict = SAME
-    return Pair(math.exp(step), math.exp(low), math.exp(high), verdict, p)
+        return Pair(math.exp(step), math.exp(step - FLOOR), math.exp(step + FLOOR), float(abs(step) <= FLOOR))
+    test = stats.ttest_ind(now, was, equal_var=False, trim=TRIM)
+    low, high = (math.exp(end) for end in test.confidence_interval(1 - (1 - CONFIDENCE) / looks))
+    return Pair(math.exp(step), low, high, min(float(test.pvalue) * looks, 1.0))
+
+
+def verdicts(pairs: list[Pair | None], threshold: float = THRESHOLD) -> list[str]:
+    """What is said of each of many pairs.
+
+    Slower or faster: the ratio lies beyond the threshold, and the difference stands among all of the pairs at a
+    false-discovery rate of one less CONFIDENCE. No change: the whole interval lies within the threshold.
+    """
+    stands = believed([one.p if one else 1.0 for one in pairs], 1 - CONFIDENCE)
+    edge = 1 + threshold
+    said = []
+    for one, stand in zip(pairs, stands, strict=True):
+        if one and stand and not 1 / edge < one.ratio < edge:
+            said.append(SLOWER if one.ratio > 1 else FASTER)
+        elif one and one.low and one.high and 1 / edge < one.low and one.high < edge:
+            said.append(SAME)
+        else:
+            said.append(UNDECIDED)
+    return said

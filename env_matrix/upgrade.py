@@ -1,7 +1,6 @@
 """Compare two releases: interleaved rounds, a process each, until every task has a verdict or the budget ends."""
 
 import dataclasses
-import itertools
 import os
 import pathlib
 import statistics
@@ -26,6 +25,7 @@ class Duel:
 
     Attributes:
         before, after: the median step time in seconds of each process, in the order of rounds.
+        settled: the verdict it was given at a look: no further round is wanted.
         ended: failed or n/a, where there can be no verdict, and why.
     """
 
@@ -36,6 +36,7 @@ class Duel:
     points: dict[str, Point] = dataclasses.field(default_factory=dict)
     conditions: list[dict] = dataclasses.field(default_factory=list)
     canaries: tuple[list[float], list[float]] = dataclasses.field(default_factory=lambda: ([], []))
+    settled: str = ""
     ended: str = ""
     reason: str = ""
 
@@ -47,18 +48,14 @@ class Duel:
     def rounds(self) -> int:
         return min(len(self.before), len(self.after))
 
-    def judged(self, threshold: float) -> Pair | None:
-        """The comparison of the rounds so far; None without one."""
-        if not self.rounds:
-            return None
-        return judge.pair(self.before, self.after, threshold, len(LOOKS))
+    @property
+    def open(self) -> bool:
+        """Whether a further round is wanted."""
+        return not self.settled and not self.ended and self.rounds < LOOKS[-1]
 
-    def decided(self, threshold: float) -> bool:
-        """Whether no further round is wanted: it ended, or is at a look and has its verdict, or had the last look."""
-        if self.ended or self.rounds >= LOOKS[-1]:
-            return True
-        pair = self.judged(threshold)
-        return self.rounds in LOOKS and pair is not None and pair.verdict != UNDECIDED
+    def judged(self) -> Pair | None:
+        """The comparison of the rounds so far; None without one."""
+        return judge.pair(self.before, self.after) if self.rounds and not self.ended else None
 
     def take(self, side: int, bench: Bench, cell: Cell) -> None:
         """Run one process of one side, and keep its figure or why there is none."""
@@ -177,8 +174,8 @@ class Upgrade:
         """
         until = time.monotonic() + budget_s  # installing does not count
         try:
-            for number in itertools.count(1):
-                left = [duel for duel in self.duels if not duel.decided(self.threshold)]
+            for number in range(1, LOOKS[-1] + 1):
+                left = [duel for duel in self.duels if duel.open]
                 if not left:
                     return
                 look = next(look for look in LOOKS if look >= number)
@@ -190,8 +187,21 @@ class Upgrade:
                             return
                         if not duel.ended:
                             self.take(duel, side, number)
+                if number in LOOKS:
+                    self.settle()
         except KeyboardInterrupt:
             self.note = "interrupted"
+
+    def states(self) -> list[str]:
+        """The verdict of every duel on the rounds so far; one that was settled keeps its own."""
+        found = judge.verdicts([duel.judged() for duel in self.duels], self.threshold)
+        return [duel.settled or state for duel, state in zip(self.duels, found, strict=True)]
+
+    def settle(self) -> None:
+        """Close the duels that have a verdict."""
+        for duel, state in zip(self.duels, self.states(), strict=True):
+            if state != UNDECIDED:
+                duel.settled = state
 
     def take(self, duel: Duel, side: int, number: int) -> None:
         cell = (duel.one, duel.other)[side]
@@ -203,20 +213,18 @@ class Upgrade:
         self.progress.finish(f"round {number}: {cell}", said, time.monotonic() - began)
 
     def judge(self) -> Comparison:
-        """The verdicts of what was measured. Slower and faster are kept only where they stand among all of them."""
-        pairs = [None if duel.ended else duel.judged(self.threshold) for duel in self.duels]
-        claims = [pair.p for pair in pairs if pair and pair.verdict in (SLOWER, FASTER)]
-        other = sum(1 for pair in pairs if pair and pair.verdict not in (SLOWER, FASTER))
-        stands = iter(judge.believed(claims + [1.0] * other))
+        """The verdicts of what was measured.
+
+        Raises UserError when not one round of one task was.
+        """
+        if not any(duel.rounds or duel.ended for duel in self.duels):
+            raise UserError(f"{self.note} before one round: give a longer --budget, or fewer tasks with --task")
         verdicts = []
-        for duel, pair in zip(self.duels, pairs, strict=True):
-            state = duel.ended or (pair.verdict if pair else UNDECIDED)
+        for duel, state in zip(self.duels, self.states(), strict=True):
             reason = duel.reason
-            if state in (SLOWER, FASTER) and not next(stands):
-                state, reason = UNDECIDED, "one of so many comparisons looks like this by chance"
-            elif state == UNDECIDED:
+            if state == UNDECIDED and not duel.ended:
                 reason = self.note or f"still undecided after {duel.rounds} rounds"
-            verdicts.append(Verdict(duel, state, pair, reason, duel.evidence(), warnings(duel)))
+            verdicts.append(Verdict(duel, duel.ended or state, duel.judged(), reason, duel.evidence(), warnings(duel)))
         stacks = {duel.one.stack.name: duel.one.stack for duel in self.duels}
         locks = {name: series.lock_difference(self.before, self.after, stack) for name, stack in stacks.items()}
         return Comparison(self.before, self.after, self.threshold, locks, verdicts, self.note)

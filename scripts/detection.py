@@ -8,7 +8,6 @@ of at least 5% at exactly that release, and every other report is a false alarm,
 """
 
 import itertools
-import sys
 
 import numpy
 from asv.step_detect import detect_steps
@@ -16,8 +15,8 @@ from otava.analysis import compute_change_points
 
 from env_matrix import judge
 
-SERIES = 200
-SEED = 0
+SERIES = 1000
+SEED = 9
 KINDS = ["quiet", "noisy", "very noisy", "heavy tails", "drift", "few releases", "newest release"]
 
 
@@ -60,6 +59,7 @@ DETECTORS = {"asv 0.6.6": by_asv, "Otava 0.8.0": by_otava, "Stepline": by_us}
 def main():
     print("| series | detector | false alarms, no step | 5% found | 10% found | 30% found | false alarms beside 10% |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
+    every = {name: [] for name in DETECTORS}
     for kind in KINDS:
         drawn = {}
         for step in (0.0, 0.05, 0.10, 0.30):
@@ -70,9 +70,14 @@ def main():
             hits = {step: sum(at in found for found, at in many) / SERIES for step, many in said.items() if step}
             alarms = sum(bool(found) for found, _ in said[0.0]) / SERIES
             beside = sum(any(index != at for index in found) for found, at in said[0.10]) / SERIES
-            shares = [alarms, *hits.values(), beside]
-            print(f"| {kind} | {name} | " + " | ".join(f"{share:.1%}" for share in shares) + " |")
-            sys.stdout.flush()
+            every[name].append([alarms, *hits.values(), beside])
+            show(kind, name, every[name][-1])
+    for name, shares in every.items():
+        show("**all**", name, numpy.mean(shares, axis=0))
+
+
+def show(kind, name, shares):
+    print(f"| {kind} | {name} | " + " | ".join(f"{share:.1%}" for share in shares) + " |", flush=True)
 
 
 if __name__ == "__main__":
