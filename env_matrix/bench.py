@@ -166,11 +166,12 @@ class Bench:
         ]
         scales = choose([scale], list(dict.fromkeys(cell.scale for cell in every)), "scale")
         named = choose(tasks, list(dict.fromkeys(cell.task for cell in every)), "task")
-        library = libraries().get(release.library)
+        tracked = [libraries()[name] for name in release.moves or (release.library,) if name in libraries()]
+        models = {model for library in tracked for model in library.models}
         return [
             cell
             for cell in every
-            if cell.task in named and cell.scale in scales and (library is None or cell.model in library.models)
+            if cell.task in named and cell.scale in scales and (not tracked or cell.model in models)
         ]
 
     def measure(self, cell: Cell) -> Figure:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from . import bench as measuring
 from . import doctor as machine_doctor
-from . import judge, releases, report, series
+from . import judge, local, releases, report, series
 from . import lock as locking
 from . import pins as locks
 from . import regressions as changed
@@ -98,8 +98,15 @@ def run(spec, stack, mode, task, scale, rounds, verbose):
 @main.command()
 @click.argument("names", nargs=-1, metavar="LIBRARY==VERSION...", required=True)
 def add(names):
-    """Lock releases on every stack that has their library."""
+    """Lock releases, or git revisions (LIBRARY @ git+URL@REV), on every stack that has their library.
+
+    A git revision is a point on this machine alone, under env_matrix/local/.
+    """
     for name in names:
+        if "git+" in name:
+            for line in local.add_revision(name):
+                click.echo(line)
+            continue
         library, equals, version = name.partition("==")
         if not equals:
             raise UserError(f"{name!r} names no version: write {name}==1.2.3, or say stepline sync {name}")
@@ -174,12 +181,12 @@ def lock(stack, check):
 def upgrade(before, after, stack, mode, task, scale, threshold, budget, form, verbose):
     """Say what going from release BEFORE to release AFTER costs, task by task.
 
-    Both are measured in turns until every task has a verdict. Exit status: 0 no slowdown, 1 a slowdown, 2 undecided
-    or failed.
+    Each is a release, a git revision that was added, or a set of them: "transformers==4.38.1 diffusers==0.25.0". Both
+    are measured in turns until every task has a verdict. Exit status: 0 no slowdown, 1 a slowdown, 2 undecided or
+    failed.
     """
     try:
-        history = releases.History.load()
-        one, other = history.one(before), history.one(after)
+        one, other = local.named(before), local.named(after)
         with Progress(Console(stderr=True, highlight=False, soft_wrap=True)) as progress:
             pair = comparing.Upgrade(ROOT, progress, one, other, threshold, verbose)
             pair.prepare(stacks_named(stack), list(mode), list(task), scale)

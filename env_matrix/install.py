@@ -5,6 +5,7 @@ kept, at its pinned version.
 """
 
 import importlib.metadata
+import json
 import os
 import pathlib
 import sys
@@ -14,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 from . import uv
 from .errors import UserError
-from .pins import parse, read
+from .pins import commit, lines, parse, read
 from .stacks import harness
 
 NOT_CONCERNED = "stepline-na.txt"  # benchmarks/protocol.py looks for it
@@ -34,7 +35,7 @@ def sync(pins: dict[str, str]) -> None:
     """
     with tempfile.TemporaryDirectory() as folder:
         requirements = pathlib.Path(folder) / "lock.txt"
-        requirements.write_text("".join(f"{name}=={version}\n" for name, version in pins.items()))
+        requirements.write_text(lines(pins))
         command = ["pip", "sync", "--quiet", "--compile-bytecode", "--python", sys.executable, str(requirements)]
         said = uv.run([*command, *uv.arguments(uv.pip_settings())])
     if said.returncode:
@@ -43,11 +44,20 @@ def sync(pins: dict[str, str]) -> None:
 
 def differences(pins: dict[str, str]) -> list[str]:
     """What is installed here and is not what the pins say, one phrase each; local labels do not count."""
-    found: dict[str, str] = {
-        canonicalize_name(d.name): d.version.partition("+")[0] for d in importlib.metadata.distributions()
-    }
+    found: dict[str, str] = {}
+    for installed in importlib.metadata.distributions():
+        name: str = canonicalize_name(installed.name)
+        found[name] = revision(installed) if commit(pins.get(name, "")) else installed.version.partition("+")[0]
     wrong = [f"{name} {found.get(name, 'missing')} instead of {v}" for name, v in pins.items() if found.get(name) != v]
     return wrong + [f"{name} {found[name]} is not in the lock" for name in sorted(set(found) - set(pins))]
+
+
+def revision(installed: importlib.metadata.Distribution) -> str:
+    """Where a package was installed from (its direct_url.json, PEP 610), as a pin; its version without one."""
+    origin = json.loads(installed.read_text("direct_url.json") or "{}")
+    if "vcs_info" not in origin:
+        return installed.version
+    return f"git+{origin['url']}@{origin['vcs_info']['commit_id']}"
 
 
 def main() -> int:

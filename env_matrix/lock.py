@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from . import index, uv
 from .errors import UserError
-from .pins import lines, parse
+from .pins import commit, lines, parse
 from .stacks import Stack
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Question:
 
     Attributes:
         requirements: in pip's syntax.
-        until: uploads after this moment do not exist for the resolver.
+        until: uploads after this moment, where there is one, do not exist for the resolver.
         newer: packages that may be newer, up to `newest`: what is held, and what it needs.
         start: pins to keep where the requirements allow.
         overrides: requirements in place of what packages say they need.
@@ -34,7 +34,7 @@ class Question:
 
     python: str
     requirements: tuple[str, ...]
-    until: datetime.datetime
+    until: datetime.datetime | None = None
     newer: tuple[str, ...] = ()
     newest: datetime.datetime | None = None
     start: dict[str, str] | None = None
@@ -53,19 +53,23 @@ def resolve(question: Question) -> dict[str, str]:
             output.write_text(lines(question.start))  # uv keeps what an existing output file pins
         command = ["pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python-version", question.python]
         command += ["--prerelease", "explicit"]  # only what is named may be one
-        command += ["--exclude-newer", question.until.isoformat(), str(source), "--output-file", str(output)]
+        command += [str(source), "--output-file", str(output)]
+        if question.until:
+            command += ["--exclude-newer", question.until.isoformat()]
         if question.overrides:
             (pathlib.Path(folder) / "overrides.txt").write_text("\n".join(question.overrides) + "\n")
             command += ["--override", f"{folder}/overrides.txt"]
-        for package in question.newer:
-            command += ["--exclude-newer-package", f"{package}={(question.newest or question.until).isoformat()}"]
-        said = uv.run([*command, *uv.arguments(uv.pip_settings(), dated=True)])
+        if question.newest:
+            for package in question.newer:
+                command += ["--exclude-newer-package", f"{package}={question.newest.isoformat()}"]
+        said = uv.run([*command, *uv.arguments(uv.pip_settings(), dated=bool(question.until))])
         if said.returncode:
             raise UserError(uv.explain(said.stderr))
         pins = parse(output.read_text(), "uv's answer")
     return {
-        name: version.partition("+")[0]  # a local label comes from the user's own wheels
-        for name, version in pins.items()
+        # A local label comes from the user's own wheels.
+        name: pin if commit(pin) else pin.partition("+")[0]
+        for name, pin in pins.items()
         if not name.startswith(uv.ACCELERATOR_PREFIXES)
     }
 
@@ -86,24 +90,44 @@ def resolve_reference(stack: Stack) -> dict[str, str]:
         raise UserError(f"no lock for {stack.name}: {error}") from error
 
 
-def resolve_release(
-    stack: Stack, library: "Library", version: str, uploaded: datetime.datetime, start: dict[str, str] | None
-) -> dict[str, str]:
-    """The lock of a stack with one library at one version, as of the day after its upload (or as libraries.toml says).
+@dataclasses.dataclass(frozen=True)
+class Move:
+    """A library that goes to one version, or to a git commit (git+URL@COMMIT) that calls itself by that version."""
+
+    library: "Library"
+    version: str
+    uploaded: datetime.datetime
+    source: str = ""
+
+    @property
+    def requirement(self) -> str:
+        extra = f"[{self.library.extra}]" if self.library.extra else ""
+        return f"{self.library.name}{extra}" + (f" @ {self.source}" if self.source else f"=={self.version}")
+
+    @property
+    def until(self) -> datetime.datetime:
+        """As of when its lock is resolved: the day after its upload, or as libraries.toml says."""
+        return end_of(self.library.as_of.get(self.version, self.uploaded.date()))
+
+
+def resolve_release(stack: Stack, moves: list[Move], start: dict[str, str] | None) -> dict[str, str]:
+    """The lock of a stack with one library, or several, moved; as of the latest of their days.
 
     The stack's framework is held at its reference pin, and free to be of its time only where nothing else fits.
     Raises UserError with the reason when there is no lock.
     """
     others: dict[str, str] = {canonicalize_name(Requirement(text).name): text for text in stack.requires}
-    others.pop(library.name, None)
-    until = end_of(library.as_of.get(version, uploaded.date()))
+    for move in moves:
+        others.pop(move.library.name, None)
+    until = max(move.until for move in moves)
     # What had no release yet at that moment, a stack of that time did without.
     loose = tuple(name if "==" in text else text for name, text in others.items() if first_upload(name) < until)
     held = tuple(name for name in stack.held if name in others)
-    extra = f"[{library.extra}]" if library.extra else ""
-    asked = (f"{library.name}{extra}=={version}", *loose, *stack.caps, *library.needed_by(Version(version)))
+    needed = tuple(text for move in moves for text in move.library.needed_by(Version(move.version)))
+    asked = (*(move.requirement for move in moves), *loose, *stack.caps, *needed)
     # An override would take the place of the release, too.
-    overrides = tuple(asked[0] if Requirement(text).name == library.name else text for text in stack.overrides)
+    moved = {move.library.name: move.requirement for move in moves}
+    overrides = tuple(moved.get(Requirement(text).name, text) for text in stack.overrides)
     firmly = Question(
         stack.python,
         (*asked, *(others[name] for name in held)),

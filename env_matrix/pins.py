@@ -1,5 +1,7 @@
 """Lock files: exact pins, sealed with a digest.
 
+A pin is a version, or git+URL@COMMIT where a git revision of a library is a point of its history.
+
 Needs the standard library and packaging only: the installer reads them inside a stack's environment.
 """
 
@@ -14,6 +16,7 @@ from .errors import UserError
 from .stacks import LOCKS, Stack
 
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[A-Za-z0-9][A-Za-z0-9.!_+-]*)$")
+GIT = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*) @ (?P<version>git\+\S+@[0-9a-f]{40})$")
 SEAL = re.compile(r"^# sha256 (?P<digest>[0-9a-f]{64})$", re.MULTILINE)
 
 
@@ -27,7 +30,7 @@ def parse(text: str, origin: str) -> dict[str, str]:
         line = line.partition("#")[0].strip()
         if not line:
             continue
-        match = PIN.match(line)
+        match = PIN.match(line) or GIT.match(line)
         if match is None:
             raise UserError(f"{origin} line {number}: {line!r} is not name==version; run stepline lock to make it anew")
         name = canonicalize_name(match["name"])
@@ -54,7 +57,13 @@ def read(path: pathlib.Path) -> dict[str, str]:
 
 
 def lines(pins: dict[str, str]) -> str:
-    return "".join(f"{name}=={version}\n" for name, version in sorted(pins.items()))
+    """Pins as requirements, one a line."""
+    return "".join(f"{name}{' @ ' if commit(pin) else '=='}{pin}\n" for name, pin in sorted(pins.items()))
+
+
+def commit(pin: str) -> str:
+    """The git commit of a pin; empty where it is a version."""
+    return pin.rpartition("@")[2] if pin.startswith("git+") else ""
 
 
 def digest(pins: dict[str, str]) -> str:

@@ -261,7 +261,8 @@ def _fill(command):
         conf.branches = [releases.REFERENCE, *(name for name in history.branches if name != releases.REFERENCE)]
         if issubclass(cls, Publish):  # a library without a figure would be an empty choice on every page
             measured = {history.by_id[c].library for c in get_existing_hashes(conf.results_dir) if c in history.by_id}
-            conf.branches = [name for name in conf.branches if name in measured] or [releases.REFERENCE]
+            shown = measured - {releases.SET}
+            conf.branches = [name for name in conf.branches if name in shown] or [releases.REFERENCE]
         if not issubclass(cls, (Run, Continuous)):
             return original(cls, conf, args, **kwargs)
         if issubclass(cls, Run) and args.range is None:

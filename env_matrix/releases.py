@@ -23,6 +23,8 @@ from . import stacks
 from .errors import UserError
 
 REFERENCE = "reference"
+SET = "set"  # the library of points at which several packages move at once
+LOCAL = stacks.HERE / "local"  # points made on this machine, a folder each; local.py makes them
 SHORT = 8  # characters of an id by which asv names result files
 
 
@@ -58,18 +60,33 @@ class Library:
 
 @dataclasses.dataclass(frozen=True, eq=False)  # one object a release: compared and hashed as such
 class Release:
-    """One version of one library, or the reference release set."""
+    """One version of one library, the reference release set, or a point made on this machine.
+
+    Attributes:
+        refused: stack to the reason why it has no lock.
+        moves: the tracked libraries whose tasks it concerns, where that is not its own library.
+        source: git+URL@COMMIT where it is a git revision.
+        asked: how that revision was named when it was added.
+    """
 
     library: str
     version: str
     uploaded: datetime.datetime
     id: str
     locks: dict[str, pathlib.Path]
-    refused: dict[str, str]  # stack to the reason why it has no lock
+    refused: dict[str, str]
+    moves: tuple[str, ...] = ()
+    source: str = ""
+    asked: str = ""
 
     @property
     def name(self) -> str:
-        return f"{self.library}=={self.version}"
+        return self.version if self.library == SET else f"{self.library}=={self.version}"
+
+    @property
+    def order(self) -> tuple[Version, datetime.datetime]:
+        """Its place along its branch; git revisions that call themselves by one version follow by date."""
+        return Version(Version(self.version).public), self.uploaded
 
 
 def libraries(path: pathlib.Path = stacks.HERE / "libraries.toml") -> dict[str, Library]:
@@ -138,6 +155,26 @@ def identify(name: str, pins: dict[str, dict[str, str]]) -> str:
     return hashlib.sha256(json.dumps([name, pins], sort_keys=True).encode()).hexdigest()[:40]
 
 
+def local_points(folder: pathlib.Path = LOCAL) -> list[Release]:
+    """The points made on this machine.
+
+    Raises UserError when one of them is not what local.py writes.
+    """
+    found = []
+    for path in sorted(folder.glob("*/point.json")):
+        try:
+            said = json.loads(path.read_text())
+            locks = {lock.stem: lock for lock in sorted(path.parent.glob("*.txt"))}
+            pins = {stack: lockfiles.read(lock) for stack, lock in locks.items()}
+            uploaded = datetime.datetime.fromisoformat(said["uploaded"])
+            point = Release(said["library"], said["version"], uploaded, "", locks, said["refused"])
+            more = {"moves": tuple(said["moves"]), "source": said["source"], "asked": said["asked"]}
+            found.append(dataclasses.replace(point, id=identify(point.name, pins), **more))
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{path.parent} cannot be read ({error}): delete that folder and make it anew") from error
+    return found
+
+
 class History:
     """Every release there is, by name, by id, and along its library's branch."""
 
@@ -162,8 +199,10 @@ class History:
         """
         every = stacks.load()
         dated = uploads()
-        releases = []
+        releases: list[Release] = []
+        local = local_points()
         for library, kept in libraries().items():
+            branch = [point for point in local if point.library == library]
             for version, uploaded in dated.get(library, {}).items():
                 locks, refused = {}, {}
                 for stack in every.values():
@@ -175,7 +214,9 @@ class History:
                             refused[stack.name] = path.with_suffix(".failed").read_text().strip()
                 name = f"{library}=={version}"
                 pins = {stack: lockfiles.read(path) for stack, path in locks.items()}
-                releases.append(Release(library, str(version), uploaded, identify(name, pins), locks, refused))
+                branch.append(Release(library, str(version), uploaded, identify(name, pins), locks, refused))
+            releases += sorted(branch, key=lambda release: release.order)
+        releases += [point for point in local if point.library == SET]
         day = stacks.reference_date()
         pins = {stack.name: lockfiles.read(stack.lock) for stack in every.values()}
         locks = {stack.name: stack.lock for stack in every.values()}
@@ -214,6 +255,8 @@ class History:
             return self.branches[REFERENCE][-1]
         if text in self.by_name:
             return self.by_name[text]
+        if "git+" in text:
+            return self.revision(text)
         if len(text) >= 7 and all(character in "0123456789abcdef" for character in text):
             starting = [release for release in self.releases if release.id.startswith(text)]
             if len(starting) == 1:
@@ -235,12 +278,29 @@ class History:
             f"to add it say stepline add {branch[0].library}=={version}"
         )
 
+    def revision(self, text: str) -> Release:
+        """The point that a git revision, LIBRARY @ git+URL@REV, stands for.
+
+        Raises UserError when it was not added.
+        """
+        wanted = canonical(text)
+        fitting = [
+            release
+            for release in self.releases
+            if release.source and wanted in (release.asked, f"{release.library} @ {release.source}")
+        ]
+        if fitting:  # a branch's name may have stood for several commits
+            return max(fitting, key=lambda release: release.uploaded)
+        raise UserError(f'{wanted} is not in env_matrix: to add it say stepline add "{wanted}"')
+
     def range(self, text: str) -> list[Release]:
         """The releases that a specifier, A..B (A left out, B taken in), or one name stands for, oldest first.
 
         Raises UserError when it does not parse, is empty or upside down.
         """
         text = text.strip()
+        if "git+" in text:
+            return [self.revision(text)]
         if ".." in text:
             begin, _, end = (part.strip() for part in text.partition(".."))
             first, last = self.one(begin), self.one(end)
@@ -266,6 +326,20 @@ class History:
                 f"{branch[0].version} to {branch[-1].version}"
             )
         return chosen
+
+
+def canonical(text: str) -> str:
+    """A requirement on a git revision in one spelling: LIBRARY @ git+URL@REV.
+
+    Raises UserError when it is none.
+    """
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement as error:
+        raise UserError(f"{text!r} is no git revision: write LIBRARY @ git+URL@REV") from error
+    if not (requirement.url or "").startswith("git+"):
+        raise UserError(f"{text!r} is no git revision: write LIBRARY @ git+URL@REV")
+    return f"{canonicalize_name(requirement.name)} @ {requirement.url}"
 
 
 def distance(version: str, wanted: Version) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from . import outcomes, pins
 from .bench import Cell
-from .releases import History, Release
+from .releases import SET, History, Release
 from .stacks import Stack
 
 STEP = "step_time"  # seconds; the other metrics are those of asv's track_ benchmarks
@@ -116,6 +116,8 @@ def points(
     where = f"{path.parent.name}/{path.name}"
     release = history.by_id.get(data["commit_hash"])
     stack = stacks.get(data["env_vars"]["STEPLINE_STACK"])
+    if release is not None and release.library == SET:
+        return  # no history: it stands on no branch
     if release is None or stack is None:
         left_out.append(f"{where} is of a release or stack with another lock than today's: left out; measure it again")
         return

@@ -44,7 +44,7 @@ def add(library: releases.Library, version: Version, uploaded: datetime.datetime
         path = pins.place(stack, name)
         start = None if str(version) in library.fresh else predecessor(stack, library.name, version)
         try:
-            found = lock.resolve_release(stack, library, str(version), uploaded, start)
+            found = lock.resolve_release(stack, [lock.Move(library, str(version), uploaded)], start)
         except UserError as error:
             if "package index did not answer" in str(error) or "disk is full" in str(error):
                 raise
