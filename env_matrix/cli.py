@@ -1,5 +1,6 @@
 """The command line: what asv cannot express."""
 
+import dataclasses
 import errno
 import json
 import signal
@@ -9,6 +10,7 @@ import click
 from rich.console import Console
 
 from . import bench as measuring
+from . import bisect as splitting
 from . import doctor as machine_doctor
 from . import judge, local, releases, report, series
 from . import lock as locking
@@ -176,9 +178,10 @@ def lock(stack, check):
     "--threshold", default=judge.THRESHOLD, show_default=True, type=SHARE, help="Smallest change that counts."
 )
 @click.option("--budget", default=60.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Minutes.")
+@click.option("--bisect-lock", is_flag=True, help="Find the package that carries it; takes a second budget at most.")
 @click.option("--format", "form", default="text", show_default=True, type=click.Choice(list(report.FORMATS)))
 @click.option("--verbose", is_flag=True, help="Show all that asv says.")
-def upgrade(before, after, stack, mode, task, scale, threshold, budget, form, verbose):
+def upgrade(before, after, stack, mode, task, scale, threshold, budget, bisect_lock, form, verbose):
     """Say what going from release BEFORE to release AFTER costs, task by task.
 
     Each is a release, a git revision that was added, or a set of them: "transformers==4.38.1 diffusers==0.25.0". Both
@@ -192,6 +195,9 @@ def upgrade(before, after, stack, mode, task, scale, threshold, budget, form, ve
             pair.prepare(stacks_named(stack), list(mode), list(task), scale)
             pair.measure(budget * 60)
             comparison = pair.judge()
+            if bisect_lock:
+                carriers = splitting.Bisection(ROOT, progress, comparison, budget * 60).carriers()
+                comparison = dataclasses.replace(comparison, carriers=carriers)
     except UserError as error:
         click.echo(f"stepline: {error}", err=True)
         sys.exit(2)  # 1 would say that there is a slowdown

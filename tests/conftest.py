@@ -162,6 +162,29 @@ class Toy:
         """Write the reference lock of the one stack."""
         pins.write(self.root / "env_matrix" / "locks" / "native-toy.txt", "native-toy", versions)
 
+    def track(self, library: str, first: str) -> pathlib.Path:
+        """Make a package that is built here the one tracked library; returns the folder for its wheels."""
+        wheels = self.root / "wheels"
+        wheels.mkdir()
+        self.variables["UV_FIND_LINKS"] = str(wheels)
+        data = self.root / "env_matrix"
+        changed = (data / "stacks.toml").read_text().replace("idna", library).replace("3.7", first)
+        (data / "stacks.toml").write_text(changed)
+        (data / "libraries.toml").write_text(
+            f'[{library}]\nstacks = ["native-toy"]\nmodels = ["toy"]\nfirst = "{first}"\n'
+        )
+        self.lock({library: first})
+        return wheels
+
+    def release(self, library: str, locks: dict[str, dict[str, str]]) -> None:
+        """Write the locks of a library's releases (version to pins), a month between them."""
+        data = self.root / "env_matrix"
+        dates = {}
+        for number, (version, held) in enumerate(locks.items()):
+            pins.write(data / "locks" / "native-toy" / f"{library}-{version}.txt", f"{library}=={version}", held)
+            dates[Version(version)] = datetime.datetime(2024, 1 + number, 1, tzinfo=datetime.UTC)
+        releases.write_uploads({library: dates}, data / "releases.toml")
+
     def stepline(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess:
         """Run the command line of this copy."""
         return self.python("-m", "env_matrix", *arguments, **variables)
@@ -202,41 +225,54 @@ class Toy:
 SLOW_FROM = "1.5"
 
 
-def slow_wheel(folder: pathlib.Path, version: str) -> None:
-    """Build a wheel of `stepslow`, whose step takes 10 ms, and 15 ms from version 1.5 on."""
-    seconds = 0.015 if Version(version) >= Version(SLOW_FROM) else 0.010
-    info = f"stepslow-{version}.dist-info"
-    with zipfile.ZipFile(folder / f"stepslow-{version}-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("stepslow/__init__.py", f"SECONDS = {seconds}\n")
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: stepslow\nVersion: {version}\n")
+def build_wheel(folder: pathlib.Path, name: str, version: str, source: str, needs: tuple[str, ...] = ()) -> None:
+    """Build a wheel of a package that is one module with this source."""
+    info = f"{name}-{version}.dist-info"
+    required = "".join(f"Requires-Dist: {text}\n" for text in needs)
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(f"{name}/__init__.py", source)
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}")
         wheel.writestr(
             f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         )
-        names = ["stepslow/__init__.py", f"{info}/METADATA", f"{info}/WHEEL", f"{info}/RECORD"]
-        wheel.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in names))
+        names = [f"{name}/__init__.py", f"{info}/METADATA", f"{info}/WHEEL", f"{info}/RECORD"]
+        wheel.writestr(f"{info}/RECORD", "".join(f"{file},,\n" for file in names))
+
+
+def slow_wheel(folder: pathlib.Path, version: str) -> None:
+    """Build a wheel of `stepslow`, whose step takes 10 ms, and 15 ms from version 1.5 on."""
+    seconds = 0.015 if Version(version) >= Version(SLOW_FROM) else 0.010
+    build_wheel(folder, "stepslow", version, f"SECONDS = {seconds}\n")
 
 
 @pytest.fixture(scope="session")
 def toy_history(tmp_path_factory):
     """A toy repository with nine releases of a package built here, slower by half from 1.5 on."""
     toy = Toy(tmp_path_factory.mktemp("history"))
-    wheels = toy.root / "wheels"
-    wheels.mkdir()
-    toy.variables["UV_FIND_LINKS"] = str(wheels)
-    data = toy.root / "env_matrix"
-    (data / "stacks.toml").write_text(
-        (data / "stacks.toml").read_text().replace("idna", "stepslow").replace("3.7", "1.0")
-    )
-    (data / "libraries.toml").write_text('[stepslow]\nstacks = ["native-toy"]\nmodels = ["toy"]\nfirst = "1.0"\n')
-    toy.lock({"stepslow": "1.0"})
-    dates = {}
+    wheels = toy.track("stepslow", "1.0")
+    dates: dict[str, dict[str, str]] = {}
     for minor in range(9):
         version = f"1.{minor}"
         slow_wheel(wheels, version)
-        path = data / "locks" / "native-toy" / f"stepslow-{version}.txt"
-        pins.write(path, f"stepslow=={version}", {"stepslow": version})
-        dates[Version(version)] = datetime.datetime(2024, 1 + minor, 1, tzinfo=datetime.UTC)
-    releases.write_uploads({"stepslow": dates}, data / "releases.toml")
+        dates[version] = {"stepslow": version}
+    toy.release("stepslow", dates)
+    return toy
+
+
+@pytest.fixture(scope="session")
+def toy_pair(tmp_path_factory):
+    """A toy repository with two releases of `front`; the lock moves two more packages, of which one is the slow one."""
+    toy = Toy(tmp_path_factory.mktemp("pair"))
+    wheels = toy.track("front", "1.0")
+    build_wheel(wheels, "front", "1.0", "", ("stepslow", "helper"))
+    build_wheel(wheels, "front", "2.0", "", ("stepslow>=1.5", "helper>=2"))
+    for version in ("1.0", "1.5"):
+        slow_wheel(wheels, version)
+    for version in ("1.0", "2.0"):
+        build_wheel(wheels, "helper", version, "")
+    before = {"front": "1.0", "helper": "1.0", "stepslow": "1.0"}
+    toy.release("front", {"1.0": before, "2.0": {"front": "2.0", "helper": "2.0", "stepslow": "1.5"}})
+    toy.lock(before)
     return toy
 
 
