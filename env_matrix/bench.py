@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import statistics
@@ -315,7 +316,7 @@ def run_releases(
     scale: str,
     rounds: int,
 ) -> None:
-    """Measure what the releases concern, so many processes a cell, forth and back along the releases.
+    """Measure what the releases concern, so many processes a cell, in rounds over all of them.
 
     A cell that has had its processes is not run again.
     """
@@ -335,18 +336,20 @@ def run_releases(
     for number in range(1, rounds + 1):
         later = sum(len(cells(r, s, n)) for n in range(number, rounds + 1) for r in releases for s in concerned)
         session.progress.expect(later)
-        for release, stack in alternately(releases, concerned, number):
+        for release, stack in shuffled(releases, concerned, number):
             left = cells(release, stack, number)
             if left and session.install(stack, release):
                 for cell in left:
                     session.measure(cell)
 
 
-def alternately(releases: list[Release], stacks: list[Stack], number: int) -> Iterator[tuple[Release, Stack]]:
-    """Every release on every stack: oldest first in odd rounds, newest first in even ones."""
+def shuffled(releases: list[Release], stacks: list[Stack], number: int) -> Iterator[tuple[Release, Stack]]:
+    """Every release on every stack, in an order that is another one in each round, and the same whenever it is asked.
+
+    What slows the machine for a while then hits releases that are no neighbours, and looks like none's change.
+    """
     for stack in stacks:
-        for release in releases if number % 2 else reversed(releases):
-            yield release, stack
+        yield from ((release, stack) for release in random.Random(number).sample(releases, len(releases)))
 
 
 def summary(done: list[Figure], failures: int) -> str:

@@ -3,11 +3,14 @@
     .venv/bin/python -m pip install --target OTAVA apache-otava==0.8.0
     PYTHONPATH=.venv/lib/python3.11/site-packages:OTAVA .venv/bin/python scripts/detection.py
 
-Prints a Markdown table. A series has one step at a known release or none; a detector finds it when it reports a change
-of at least 5% at exactly that release, and every other report is a false alarm, counted a series.
+Prints a Markdown table. Seven kinds of series are drawn, the eighth is of processes of one release that were really
+measured. A series has one step at a known release or none; a detector finds it when it reports a change of at least 5%
+at exactly that release, and every other report is a false alarm, counted a series.
 """
 
 import itertools
+import json
+import pathlib
 
 import numpy
 from asv.step_detect import detect_steps
@@ -17,11 +20,14 @@ from env_matrix import judge
 
 SERIES = 1000
 SEED = 9
-KINDS = ["quiet", "noisy", "very noisy", "heavy tails", "drift", "few releases", "newest release"]
+KINDS = ["quiet", "noisy", "very noisy", "heavy tails", "drift", "few releases", "newest release", "real"]
+POOL = pathlib.Path(__file__).parent / "noise" / "pool.json"  # one release, many processes: see noise.py
 
 
 def make(kind, step, rng):
     """A series: processes' figures a release, and the index of the first slower release (None without a step)."""
+    if kind == "real":
+        return real(step, rng)
     releases, processes, sigma = (8 if kind == "few releases" else 20), 2, 0.02
     sigma = {"quiet": 0.01, "noisy": 0.03, "very noisy": 0.05}.get(kind, sigma)
     shape = (releases, processes)
@@ -31,6 +37,17 @@ def make(kind, step, rng):
     at = releases - 1 if kind == "newest release" else int(rng.integers(2, releases - 1))
     level = numpy.where(numpy.arange(releases) >= at, numpy.log1p(step), 0.0)[:, None]
     return numpy.exp(between + within + trend + level), (at if step else None)
+
+
+def real(step, rng):
+    """A series of processes of one release, taken one after another from some place on, in the order of two rounds."""
+    pool = list(json.loads(POOL.read_text()).values())
+    figures = pool[rng.integers(len(pool))]
+    taken = numpy.roll(figures, -rng.integers(len(figures)))[:40]
+    values = numpy.stack([part[rng.permutation(20)] for part in (taken[:20], taken[20:])], axis=1)
+    at = int(rng.integers(2, 19))
+    values[at:] *= 1 + step
+    return values, (at if step else None)
 
 
 def by_asv(values):

@@ -25,7 +25,7 @@ from rich.console import Console
 from scipy import stats
 
 from env_matrix import judge, regressions, releases, series, stacks
-from env_matrix.bench import Bench, Cell, Figure
+from env_matrix.bench import Bench, Cell, Figure, shuffled
 from env_matrix.progress import Progress
 from env_matrix.upgrade import Duel, Upgrade
 
@@ -168,18 +168,19 @@ class Study:
         }
 
     def series(self, start, slowed, share, at):
-        """What regressions finds in a history of every task, measured forth and back, of which one is slowed.
+        """What regressions finds in a history of every task, of which one is slowed; measured in the order of `run`.
 
         Returns pairs of a task and the index of the release.
         """
         labels = self.history.branches["transformers"][:HISTORY]
         every = []
         for task in self.pool:
-            turned = self.window(task, start, 2 * HISTORY)
+            turned = iter(self.window(task, start, 2 * HISTORY))
+            rounds = [{release: next(turned) for release, _ in shuffled(labels, [self.stack], n)} for n in (1, 2)]
             points = []
             for index, release in enumerate(labels):
                 factor = 1 + share if task == slowed and index >= at else 1.0
-                values = (factor * turned[index], factor * turned[-1 - index])
+                values = tuple(factor * one[release] for one in rounds)
                 points.append(series.Point(self.cell(task, release), "measured", "", values, {}))
             every.append(series.Series("pool", "transformers", series.STEP, "s", tuple(points)))
         found, _ = regressions.find(every)
