@@ -112,13 +112,13 @@ def smallest_visible(values: list[list[float]], before: int, after: int) -> floa
     return float(numpy.exp(sigma * (stats.t.isf(ALPHA / positions / 2, df) + stats.t.isf(0.05, df))) - 1)
 
 
-def changes(values: list[list[float]], threshold: float = THRESHOLD) -> list[Change]:
+def changes(values: list[list[float]], threshold: float = THRESHOLD, alpha: float = ALPHA) -> list[Change]:
     """The changes of a series, oldest first. `values` holds of every release, oldest first, a figure a process.
 
     Candidates are the borders between segments of least squares with a penalty (PELT: Killick, Fearnhead and Eckley
     2012, from ruptures). Each is put to a t test between its two segments, times the number of places it could be at,
     and the weakest is dropped until all that are left pass (backward elimination). What only one round of measuring
-    shows is then left out: something slowed the machine during it.
+    shows is then left out: something slowed the machine during it. `alpha` is the largest p-value that passes.
     Raises ValueError when a figure is not positive and finite, or a release has none.
     """
     if any(not release or not numpy.all(numpy.isfinite(release)) or min(release) <= 0 for release in values):
@@ -131,7 +131,7 @@ def changes(values: list[list[float]], threshold: float = THRESHOLD) -> list[Cha
     while borders:
         tested = compared(values, middles, borders)
         weakest = max(tested, key=lambda change: change.p)
-        if weakest.p <= ALPHA:
+        if weakest.p <= alpha:
             parts = [0, *borders, len(values)]
             return [
                 change
