@@ -43,6 +43,8 @@ def describe(cell, parameters):
         "parameters": workload.parameters,
         "trainable": workload.trainable,
         "facts": workload.facts,
+        "inputs": workload.inputs,
+        "forward_flops": workload.forward_flops(),
     }
 
 

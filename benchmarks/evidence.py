@@ -120,3 +120,38 @@ def compiled():
         # A compile id ends in /0 the first time a frame is compiled, then /1, /2 ...
         "recompilations": len({one for one in ids if "/" in one and not one.endswith("/0")}),
     }
+
+
+def shapes(arrays):
+    """Name to shape and dtype of arrays of any framework, as text: 4x128 int32."""
+    return {
+        name: f"{'x'.join(map(str, array.shape))} {str(array.dtype).removeprefix('torch.')}"
+        for name, array in arrays.items()
+    }
+
+
+def torch_flops(function):
+    """Floating-point operations of a call, by PyTorch's counter: those of matrix products, convolutions, attention."""
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with torch.no_grad(), FlopCounterMode(display=False) as flops:
+        function()
+    return flops.get_total_flops()
+
+
+def jax_flops(function, *arguments):
+    """Floating-point operations of a call, by XLA's cost analysis before it is optimized: every operator's."""
+    import jax
+
+    cost = jax.jit(function).lower(*arguments).cost_analysis()
+    return (cost[0] if isinstance(cost, list) else cost)["flops"]
+
+
+def tensorflow_flops(function):
+    """Floating-point operations of a call, by TensorFlow's profiler: of the operators that it has a formula for."""
+    import tensorflow as tf
+
+    graph = tf.function(function).get_concrete_function().graph
+    options = {**tf.compat.v1.profiler.ProfileOptionBuilder.float_operation(), "output": "none"}
+    return tf.compat.v1.profiler.profile(graph=graph, cmd="op", options=options).total_float_ops

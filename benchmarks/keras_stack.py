@@ -83,6 +83,38 @@ def workload(run, model, **facts):
     )
 
 
+def forward_flops(model, inputs):
+    """Floating-point operations of a model's forward pass, by the counter of its backend; inputs are NumPy arrays."""
+    import numpy as np
+
+    backend = os.environ["KERAS_BACKEND"]
+    if backend == "jax":
+        state = [
+            [weight.value for weight in part] for part in (model.trainable_variables, model.non_trainable_variables)
+        ]
+        return evidence.jax_flops(lambda *arguments: model.stateless_call(*arguments)[0], *state, inputs)
+    if backend == "tensorflow":
+        return evidence.tensorflow_flops(lambda: model(inputs))
+    import torch
+
+    def tensor(value):
+        return torch.as_tensor(np.asarray(value))
+
+    if isinstance(inputs, dict):
+        given = {name: tensor(value) for name, value in inputs.items()}
+    else:
+        given = [tensor(value) for value in inputs] if isinstance(inputs, list) else tensor(inputs)
+    return evidence.torch_flops(lambda: model(given))
+
+
+def works_on(done, model, inputs, target=None):
+    """Say what one step of a workload is given, and count the FLOPs of its forward pass."""
+    named = inputs if isinstance(inputs, dict) else {"images": inputs}
+    done.inputs = evidence.shapes({**named, **({} if target is None else {"target": target})})
+    done.forward_flops = lambda: forward_flops(model, inputs)
+    return done
+
+
 def fit(model, inputs, target, loss, optimizer):
     """model.fit on batches already in memory. The loss is read at the end of fit, so the device has finished."""
     model.compile(loss=loss, optimizer=optimizer, jit_compile=jit())
@@ -91,7 +123,8 @@ def fit(model, inputs, target, loss, optimizer):
     def run(steps):
         model.fit(data(steps), verbose=0)
 
-    return workload(run, model, optimizer=type(optimizer).__name__, loop="model.fit")
+    done = workload(run, model, optimizer=type(optimizer).__name__, loop="model.fit")
+    return works_on(done, model, inputs, target)
 
 
 def predict(model, inputs):
@@ -102,7 +135,7 @@ def predict(model, inputs):
     def run(steps):
         model.predict(data(steps), verbose=0)
 
-    return workload(run, model, loop="model.predict")
+    return works_on(workload(run, model, loop="model.predict"), model, inputs)
 
 
 def generate(model, batch, prompt, new_tokens, vocabulary):
@@ -125,6 +158,8 @@ def generate(model, batch, prompt, new_tokens, vocabulary):
     done = workload(run, model, loop="generate")
     # The filler after the prompt is random: what differs from it, or is marked as text, was generated.
     done.new_tokens = lambda: int(np.asarray(made["padding_mask"]).sum(axis=1).min()) - prompt
+    done.inputs = evidence.shapes({"prompt": ids[:, :prompt]})
+    done.forward_flops = lambda: forward_flops(model, {"token_ids": ids, "padding_mask": np.ones_like(mask)})
     return done
 
 

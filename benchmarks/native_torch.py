@@ -89,6 +89,21 @@ def add_lora(model, rank):
     return get_peft_model(model, config)
 
 
+def works_on(done, forward, **inputs):
+    """Say what one step of a workload is given, and count the FLOPs of its forward pass, which runs eagerly."""
+    done.inputs = evidence.shapes(inputs)
+    done.forward_flops = lambda: evidence.torch_flops(forward)
+    return done
+
+
+def of_rows(done, model, row, batch):
+    """works_on() for the Trainer, which makes a batch of equal rows."""
+    import torch
+
+    inputs = {name: torch.stack([value] * batch).to(device()) for name, value in row.items()}
+    return works_on(done, lambda: model(**inputs), **inputs)
+
+
 def _trainer(model, batch, mode):
     from transformers import PrinterCallback, Trainer, TrainingArguments
 
@@ -126,13 +141,9 @@ def trainer_fit(model, row, batch, mode):
         trainer.train()
         wait()
 
-    return workload(
-        run,
-        model,
-        mode,
-        optimizer=getattr(trainer.args.optim, "value", trainer.args.optim),
-        loop="transformers.Trainer.train",
-    )
+    optimizer = getattr(trainer.args.optim, "value", trainer.args.optim)
+    done = workload(run, model, mode, optimizer=optimizer, loop="transformers.Trainer.train")
+    return of_rows(done, model, row, batch)
 
 
 def trainer_predict(model, row, batch, mode):
@@ -143,7 +154,7 @@ def trainer_predict(model, row, batch, mode):
         trainer.predict(Rows(row, steps * batch))
         wait()
 
-    return workload(run, model, mode, loop="transformers.Trainer.predict")
+    return of_rows(workload(run, model, mode, loop="transformers.Trainer.predict"), model, row, batch)
 
 
 def plain_fit(module, inputs, target, mode):
@@ -163,7 +174,8 @@ def plain_fit(module, inputs, target, mode):
             optimizer.step()
         wait()
 
-    return workload(run, module, mode, optimizer="Adam", loop="plain")
+    done = workload(run, module, mode, optimizer="Adam", loop="plain")
+    return works_on(done, lambda: module(inputs), images=inputs, target=target)
 
 
 def generate(model, batch, prompt, new_tokens, vocabulary, mode):
@@ -171,6 +183,7 @@ def generate(model, batch, prompt, new_tokens, vocabulary, mode):
     import torch
 
     model.to(device()).eval()
+    eager = model.forward
     ids = torch.randint(1, vocabulary, (batch, prompt), device=device())
     options = {
         "attention_mask": torch.ones_like(ids),
@@ -185,6 +198,7 @@ def generate(model, batch, prompt, new_tokens, vocabulary, mode):
         options["cache_implementation"] = "static"
         model.forward = torch.compile(model.forward, mode=COMPILE_MODE)
     made = None
+    whole = torch.ones(batch, prompt + new_tokens, dtype=ids.dtype, device=device())
 
     def run(steps):
         nonlocal made
@@ -194,7 +208,7 @@ def generate(model, batch, prompt, new_tokens, vocabulary, mode):
 
     done = workload(run, model, mode, loop="generate")
     done.new_tokens = lambda: made.shape[1] - prompt
-    return done
+    return works_on(done, lambda: eager(whole), prompt=ids)
 
 
 def text_tokenizer(length):

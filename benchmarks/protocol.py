@@ -42,6 +42,8 @@ class Workload:
         after_first: called after the first step; raises if the cell is not what its column says.
         new_tokens: number of tokens that the last generate call added, where there is one.
         counted: from the length of the short loop to what can be counted in a step; see evidence.METRICS.
+        inputs: name to shape and dtype of what one step is given.
+        forward_flops: floating-point operations of the model's forward pass in one step, by the framework's counter.
     """
 
     run: Callable[[int], None]
@@ -51,6 +53,8 @@ class Workload:
     after_first: Callable[[], None] = lambda: None
     new_tokens: Callable[[], int] | None = None
     counted: Callable[[int], dict[str, float]] = lambda short: {}
+    inputs: dict[str, str] = dataclasses.field(default_factory=dict)
+    forward_flops: Callable[[], float] | None = None
 
 
 class Rows:

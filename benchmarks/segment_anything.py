@@ -1,6 +1,7 @@
 """SegmentAnything: fit of the image encoder on random features, predict from points to masks."""
 
 import contextlib
+import functools
 
 from . import keras_stack, native_torch
 from .protocol import Cell, Workload
@@ -16,8 +17,6 @@ class _SegmentAnything(Cell):
             super().load(imports)
 
     def encoder_native(self, size):
-        import functools
-
         import torch
 
         with native_torch.torchvision_stand_in():
@@ -153,21 +152,25 @@ class Predict(_SegmentAnything):
         encode = native_torch.maybe_compile(sam.image_encoder, mode)
         decode = native_torch.maybe_compile(sam.mask_decoder, mode)
 
+        def step(encode, decode):
+            for embedding in encode(images):  # the decoder takes one image at a time, as in Sam.forward
+                sparse, dense = sam.prompt_encoder(points=(points, labels), boxes=None, masks=None)
+                decode(
+                    image_embeddings=embedding.unsqueeze(0),
+                    image_pe=sam.prompt_encoder.get_dense_pe(),
+                    sparse_prompt_embeddings=sparse,
+                    dense_prompt_embeddings=dense,
+                    multimask_output=True,
+                )
+
         def run(steps):
             for _ in range(steps):
-                embeddings = encode(images)
-                for embedding in embeddings:  # the decoder takes one image at a time, as in Sam.forward
-                    sparse, dense = sam.prompt_encoder(points=(points, labels), boxes=None, masks=None)
-                    decode(
-                        image_embeddings=embedding.unsqueeze(0),
-                        image_pe=sam.prompt_encoder.get_dense_pe(),
-                        sparse_prompt_embeddings=sparse,
-                        dense_prompt_embeddings=dense,
-                        multimask_output=True,
-                    )
+                step(encode, decode)
             native_torch.wait()
 
-        return native_torch.workload(torch.inference_mode()(run), sam, mode, loop="plain")
+        done = native_torch.workload(torch.inference_mode()(run), sam, mode, loop="plain")
+        forward = functools.partial(step, sam.image_encoder, sam.mask_decoder)
+        return native_torch.works_on(done, forward, images=images, points=points)
 
     def keras(self, size, family):
         import numpy as np

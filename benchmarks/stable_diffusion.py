@@ -4,7 +4,7 @@ Where the two libraries differ by nature: for classifier-free guidance diffusers
 doubled batch, KerasCV twice. Both use the DDIM update, so N steps are N guided UNet evaluations.
 """
 
-from . import keras_diffusion, keras_stack, native_torch
+from . import evidence, keras_diffusion, keras_stack, native_torch
 from .protocol import Cell
 
 LATENT_SCALE = 0.18215  # of the Stable Diffusion 1.x autoencoder
@@ -126,7 +126,7 @@ class Predict(_StableDiffusion):
         ).to(native_torch.device())
         pipeline.set_progress_bar_config(disable=True)
         used = [pipeline.unet, pipeline.text_encoder, pipeline.vae.decoder, pipeline.vae.post_quant_conv]
-        everything = torch.nn.ModuleList(used)
+        everything, unet = torch.nn.ModuleList(used), pipeline.unet
         pipeline.unet = native_torch.maybe_compile(pipeline.unet, mode)
         prompts = [PROMPT] * size["batch"]
 
@@ -134,13 +134,26 @@ class Predict(_StableDiffusion):
             pipeline(prompts, height=size["image"], width=size["image"], num_inference_steps=steps, output_type="np")
             native_torch.wait()
 
-        return native_torch.workload(run, everything, mode, loop="StableDiffusionPipeline", scheduler="DDIM")
+        done = native_torch.workload(run, everything, mode, loop="StableDiffusionPipeline", scheduler="DDIM")
+        # Guided: the UNet is given every latent twice, with and without the prompt.
+        batch, where = 2 * size["batch"], native_torch.device()
+        latent = torch.rand(batch, 4, size["image"] // 8, size["image"] // 8, device=where)
+        text = torch.rand(batch, size["text_length"], size["text_width"], device=where)
+        return native_torch.works_on(done, lambda: unet(latent, 1, text), latent=latent, context=text)
 
     def keras(self, size, family):
+        import numpy as np
+
         keras_stack.keras(size)
         pipeline, everything = keras_diffusion.pipeline(size, LATENT_SCALE, keras_stack.jit())
 
         def run(steps):
             pipeline.text_to_image(PROMPT, batch_size=size["batch"], num_steps=steps)
 
-        return keras_stack.workload(run, everything, loop="StableDiffusion.text_to_image", scheduler="DDIM")
+        done = keras_stack.workload(run, everything, loop="StableDiffusion.text_to_image", scheduler="DDIM")
+        unet = pipeline.diffusion_model
+        latent, time, context = (np.zeros((size["batch"], *part.shape[1:]), "float32") for part in unet.inputs)
+        done.inputs = evidence.shapes({"latent": latent, "context": context})
+        # Guided: the UNet is called twice, with and without the prompt.
+        done.forward_flops = lambda: 2 * keras_stack.forward_flops(unet, [latent, time, context])
+        return done

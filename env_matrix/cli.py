@@ -19,6 +19,7 @@ from . import regressions as changed
 from . import site as pages
 from . import sync as syncing
 from . import upgrade as comparing
+from . import work as same_work
 from .errors import UserError
 from .progress import Progress
 from .stacks import ROOT, choose, load
@@ -229,6 +230,30 @@ def regressions(library, stack, task, machine, metric, since, threshold, as_json
         click.echo(json.dumps([finding.as_data() for finding in found], indent=1))
         return
     for line in report.histories(some, found):
+        click.echo(line)
+
+
+@main.command()
+@click.option("--stack", multiple=True, help="Only this stack; may be repeated.")
+@click.option("--task", multiple=True, help="Only this task; may be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="Everything that the processes say, as JSON.")
+def work(stack, task, as_json):
+    """Say what one step of each task is on each stack, at tiny and the reference releases: whether it is the same work.
+
+    Parameters, inputs, precision, optimizer, new tokens, and the FLOPs of a forward pass by each framework's counter.
+    """
+    chosen, runner = stacks_named(stack), measuring.Bench(ROOT, {})
+    with Progress(Console(stderr=True, highlight=False, soft_wrap=True)) as progress:
+        every = []
+        for one in chosen:
+            progress.now(f"installing {one.name}")
+            runner.install(one, releases.History.load().one(releases.REFERENCE))
+            progress.now(f"building the tasks of {one.name}")
+            every += same_work.collect(runner, [one], list(task))
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(one) for one in every], indent=1))
+        return
+    for line in same_work.report(every):
         click.echo(line)
 
 
