@@ -135,7 +135,7 @@ def torch_flops(function):
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
-    with torch.no_grad(), FlopCounterMode(display=False) as flops:
+    with FlopCounterMode(display=False) as flops:
         function()
     return flops.get_total_flops()
 
