@@ -92,7 +92,7 @@ def forward_flops(model, inputs):
         state = [
             [weight.value for weight in part] for part in (model.trainable_variables, model.non_trainable_variables)
         ]
-        return evidence.jax_flops(lambda *arguments: model.stateless_call(*arguments)[0], *state, inputs)
+        return evidence.jax_flops(lambda *weights: model.stateless_call(*weights, inputs)[0], *state)
     if backend == "tensorflow":
         return evidence.tensorflow_flops(lambda: model(inputs))
     import torch

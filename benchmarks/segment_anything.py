@@ -187,6 +187,9 @@ class Predict(_SegmentAnything):
         }
         sam = self.sam_keras(size)
         workload = keras_stack.predict(sam, inputs)
+        # What model.predict puts in the place of prompts that are not given.
+        absent = {"boxes": np.zeros((batch, 0, 2, 2)), "masks": np.zeros((batch, 0, 256, 256, 1))}
+        workload.forward_flops = lambda: keras_stack.forward_flops(sam, {**inputs, **absent})
         return without_position_matrix(workload, sam)
 
 
