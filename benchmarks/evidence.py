@@ -133,9 +133,11 @@ def shapes(arrays):
 def torch_flops(function):
     """Floating-point operations of a call, by PyTorch's counter: those of matrix products, convolutions, attention."""
     import torch
-    from torch.utils.flop_counter import FlopCounterMode
+    from torch.utils.flop_counter import FlopCounterMode, sdpa_flop
 
-    with FlopCounterMode(display=False) as flops:
+    # The counter knows fused attention on a GPU only.
+    fused = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: sdpa_flop}
+    with FlopCounterMode(display=False, custom_mapping=fused) as flops:
         function()
     return flops.get_total_flops()
 

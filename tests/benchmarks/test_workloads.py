@@ -1,14 +1,12 @@
 """Every workload on its own stack, in the environments that asv uses: built, stepped and counted at tiny."""
 
 import functools
-import json
-import os
 import pathlib
 import subprocess
 
 import pytest
 
-from env_matrix import stacks
+from env_matrix import stacks, work
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 STACKS = stacks.load()
@@ -20,10 +18,6 @@ TASKS = [
 ]
 NOT_IN_KERAS_2 = {task for task in TASKS if task.startswith(("gemma", "mistral"))}
 NEW_TOKENS = 16
-
-
-def variables(stack, mode):
-    return {**os.environ, "STEPLINE_STACK": stack.name, **({"STEPLINE_MODE": mode} if mode else {})}
 
 
 def run_python(python, *arguments, **kwargs):
@@ -38,10 +32,9 @@ def described(environment):
 
     @functools.cache
     def describe(stack, mode):
-        said = run_python(environment(stack), "-m", "benchmarks.describe", env=variables(stack, mode))
-        lines = [json.loads(line) for line in said.stdout.splitlines() if line.startswith('{"task"')]
-        assert [line["task"] for line in lines] == TASKS, said.stdout + said.stderr
-        return {line.pop("task"): line for line in lines}
+        found = work.describe(environment(stack), ROOT, stack, mode, [])
+        assert [one.task for one in found] == TASKS
+        return {one.task: one.said for one in found}
 
     return describe
 
@@ -64,6 +57,42 @@ def test_parameter_counts_agree_across_stacks(described, task):
         if described(stack, mode)[task]["state"] == "measured"
     }
     assert len(set(counts.values())) == 1, counts
+
+
+def shape(text):
+    """Lengths of a shape's axes, those that hold channels last in any order."""
+    return sorted(int(length) for length in text.split()[0].split("x"))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_stack_is_given_the_same_shapes(described, task):
+    """Those that differ by nature are in env_matrix/work.toml: they are named differently, or are one image's."""
+    names = {"token_ids": "input_ids", "segment_ids": "token_type_ids", "padding_mask": "attention_mask"}
+    native = described(STACKS["native-torch"], "eager")[task]["inputs"]
+    for stack, mode in COLUMNS:
+        cell = described(stack, mode)[task]
+        if cell["state"] == "measured":
+            for name, given in cell["inputs"].items():
+                wanted = native.get(names.get(name, name))
+                if wanted and name != "points" and task != "stable_diffusion-predict":
+                    assert shape(given) == shape(wanted), (stack.name, name)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_stack_computes_as_much(described, task):
+    """FLOPs of a forward pass. keras3-torch has native PyTorch's counter: equal, but for LoRA within 3%. The counters
+    of XLA and TensorFlow count more operators: at most 20% more. env_matrix/work.toml says why, and for Einsum."""
+    native = described(STACKS["native-torch"], "eager")[task]["forward_flops"]
+    for stack, mode in COLUMNS:
+        cell = described(stack, mode)[task]
+        if cell["state"] != "measured" or (stack.name, task.partition("-")[0]) == ("keras2-tensorflow", "bert"):
+            continue
+        ratio = cell["forward_flops"] / native
+        if stack.backend == "torch":
+            tolerance = 0.03 if task in ("gemma-fit", "mistral-fit") else 0.005
+            assert abs(ratio - 1) <= tolerance, (stack.name, ratio)
+        else:
+            assert 0.97 <= ratio <= 1.2, (stack.name, ratio)
 
 
 @pytest.mark.parametrize("task", [task for task in TASKS if "generate" in task])
