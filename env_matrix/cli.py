@@ -244,7 +244,7 @@ def work(stack, task, as_json):
     """
     chosen, runner = stacks_named(stack), measuring.Bench(ROOT, {})
     with Progress(Console(stderr=True, highlight=False, soft_wrap=True)) as progress:
-        every = []
+        every: list[same_work.Work] = []
         for one in chosen:
             progress.now(f"installing {one.name}")
             runner.install(one, releases.History.load().one(releases.REFERENCE))
