@@ -133,11 +133,14 @@ def shapes(arrays):
 def torch_flops(function):
     """Floating-point operations of a call, by PyTorch's counter: those of matrix products, convolutions, attention."""
     import torch
-    from torch.utils.flop_counter import FlopCounterMode, sdpa_flop
+    from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
+
+    def attention(query, key, value, *rest, **more):
+        return sdpa_flop_count(query, key, value)
 
     # The counter knows fused attention on a GPU only.
-    fused = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: sdpa_flop}
-    with FlopCounterMode(display=False, custom_mapping=fused) as flops:
+    on_cpu = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: attention}
+    with FlopCounterMode(display=False, custom_mapping=on_cpu) as flops:
         function()
     return flops.get_total_flops()
 
